@@ -1,0 +1,2 @@
+//! uLib.
+pub use ulib_core as core; pub use ulib_device as device; pub use ulib_math as math;

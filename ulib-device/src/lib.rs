@@ -1,0 +1,2 @@
+//! ulib-device
+pub mod sys;
