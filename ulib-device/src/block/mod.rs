@@ -1,0 +1,1 @@
+//! The coherent block: one allocation that knows where its truth is.

@@ -1,0 +1,1 @@
+//! Copies and fills between host and device memory.

@@ -1,0 +1,1 @@
+//! Device memory: resources that allocate it, and the types that own it.

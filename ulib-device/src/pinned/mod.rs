@@ -1,0 +1,1 @@
+//! Page-locked host memory and its pool.
