@@ -24,7 +24,7 @@ printf 'typedef unsigned int GLenum;\ntypedef unsigned int GLuint;\n' > "$work/g
 printf '#define __CUDA_API_VERSION_INTERNAL 1\n#include "cuda.h"\n#include "cudaGL.h"\n' > "$work/wrap.h"
 
 LIBCLANG_PATH=$(find "$work/venv" -type d -path '*clang/native') "$bindgen" "$work/wrap.h" \
-    --no-doc-comments --no-layout-tests --default-enum-style newtype --no-derive-debug \
+    --no-doc-comments --default-enum-style newtype --no-derive-debug \
     --allowlist-function 'cu.*' --allowlist-type '(CU|cu).*' --allowlist-var '(CU|CUDA).*' \
     --rust-target 1.85 --rust-edition 2024 --disable-header-comment -o "$work/all.rs" -- \
     -I"$include" -I"$work/gl" -I"$(gcc -print-file-name=include)"

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Packs the release tests, the benches, the wheel and the Python tests into one folder for a GPU machine
+# that has Python (with NumPy and pytest) and no Rust. There: `bash run.sh [OUTPUT FOLDER]`.
+#   scripts/gpu-bundle.sh [FOLDER]      default: dist/gpu-bundle
+source "$(dirname "$0")/lib.sh"
+out=${1:-$root/dist/gpu-bundle}
+ensure_wheel
+mkdir -p "$(dirname "$out")"
+rm -rf "$out"
+mkdir -p "$out"/{tests,benches,examples,python/tests,wheels}
+
+# The executables that cargo reports for a kind of target, as "name path" lines.
+executables() {
+    local kind=$1; shift
+    cargo "$@" --locked --release --message-format=json 2>/dev/null | "$venv/bin/python" -c '
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("executable") and sys.argv[1] in message["target"]["kind"]:
+        print(message["target"]["name"], message["executable"])' "$kind"
+}
+say "Rust tests, benches and examples (release)"
+executables test test --no-run --test '*' | while read -r name path; do
+    # These two are about machines without a driver and about the software driver itself.
+    case $name in nodriver | faults) continue ;; esac
+    install -s "$path" "$out/tests/$name"
+done
+executables bench bench --no-run --bench '*' | while read -r name path; do install -s "$path" "$out/benches/$name"; done
+executables example build --examples | while read -r name path; do install -s "$path" "$out/examples/$name"; done
+
+say "Python"
+cp dist/*.whl "$out/wheels/"
+"$venv/bin/python" -m pip download -q --no-deps --only-binary=:all: -d "$out/wheels" "$(grep '^nibabel' scripts/requirements.txt)"
+cp ulib-py/tests/*.py "$out/python/tests/"
+cp -r examples/python "$out/python/examples"
+cp scripts/gpu-run.sh "$out/run.sh"
+cp scripts/volume-to-raw.py "$out/python/"
+
+size=$(du -sm "$out" | cut -f1)
+du -sh "$out"/* | sed "s|$out/||"
+[ "$size" -lt 40 ] || { echo "the bundle is $size MiB; 40 is the limit" >&2; exit 1; }
+echo "packed: $size MiB in ${out#"$root"/}"

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Runs the bundle it lies in on this machine's card; skips are failures. Results end as one table.
+#   bash run.sh [OUTPUT FOLDER] [--no-bench]
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+out=${1:-$here/results}
+mkdir -p "$out"
+export ULIB_TEST_DRIVER=real ULIB_REQUIRE_CUDA=1 PROPTEST_CASES=${PROPTEST_CASES:-64} PYTHONUNBUFFERED=1
+unset ULIB_CUDA_DRIVER
+site=$(mktemp -d)
+python3 -m pip install -q --no-index --no-deps --target "$site" "$here"/wheels/*.whl || exit 1
+export PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH}
+table=$out/table.txt
+: > "$table"
+failed=0
+
+# step NAME COMMAND...: runs it, keeps its log, adds a row to the table.
+step() {
+    local name=$1 start=$SECONDS rc detail; shift
+    timeout "${STEP_SECONDS:-300}" "$@" > "$out/$name.log" 2>&1
+    rc=$?
+    detail=$(grep -aE '^test result:|(passed|failed|error|skipped).* in [0-9.]+s' "$out/$name.log" | tail -1)
+    [ $rc = 0 ] || failed=1
+    printf '%-26s %-6s %4ss  %s\n' "$name" "$([ $rc = 0 ] && echo ok || echo "rc $rc")" $((SECONDS - start)) "$detail" | tee -a "$table"
+    [ $rc = 0 ] || tail -n 60 "$out/$name.log"
+}
+
+nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$out/card.txt"
+for test in "$here"/tests/*; do
+    [ -f "$test" ] && step "rust-$(basename "$test")" "$test" --test-threads=1
+done
+step python-tests python3 -m pytest -q -rs -p no:cacheprovider "$here/python/tests"
+for example in "$here"/examples/*; do
+    step "example-$(basename "$example")" "$example"
+done
+step python-main-job python3 "$here/python/examples/02_images_on_the_gpu.py"
+volume=$(python3 -c 'import nibabel, pathlib; print(pathlib.Path(nibabel.__file__).parent / "tests/data/anatomical.nii")')
+step python-volume python3 "$here/python/examples/02_images_on_the_gpu.py" --volume "$volume"
+dims=$(python3 "$here/python/volume-to-raw.py" "$volume" "$out/volume.f32")
+# shellcheck disable=SC2086
+step rust-volume "$here/examples/02_images_on_the_gpu" --volume "$out/volume.f32" $dims
+rm -f "$out/volume.f32"
+if [ "${2:-}" != --no-bench ]; then
+    for bench in "$here"/benches/*; do
+        [ -f "$bench" ] && (cd "$out" && CRITERION_HOME=$site/criterion step "bench-$(basename "$bench")" "$bench" --bench --quick)
+    done
+fi
+echo
+cat "$table"
+exit $failed

@@ -1,0 +1,54 @@
+# Shared by the scripts of this folder; source it, do not run it.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target}
+venv=$root/.venv
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+
+say() { printf '\n== %s\n' "$*"; }
+
+need() { command -v "$1" >/dev/null || { echo "$1 is missing: $2" >&2; exit 1; }; }
+
+# The newest Python 3.11+ on PATH, or $PYTHON.
+find_python() {
+    local p
+    for p in ${PYTHON:-} python3 python3.13 python3.12 python3.11; do
+        if command -v "$p" >/dev/null && "$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+            echo "$p"
+            return
+        fi
+    done
+    echo "Python 3.11 or newer is missing" >&2
+    exit 1
+}
+
+# The project's own virtual environment, made once, refreshed when the requirements change.
+ensure_venv() {
+    need cargo "install Rust with rustup"
+    need c++ "install a C++ compiler (g++ or clang++)"
+    local stamp=$venv/requirements.sum sum
+    sum=$(cksum scripts/requirements.txt)
+    if [ ! -x "$venv/bin/python" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$sum" ]; then
+        say "virtual environment .venv"
+        "$(find_python)" -m venv "$venv"
+        "$venv/bin/python" -m pip install -q -r scripts/requirements.txt
+        echo "$sum" > "$stamp"
+    fi
+}
+
+# Builds the wheel into dist/ and installs it into the virtual environment.
+ensure_wheel() {
+    ensure_venv
+    say "wheel"
+    rm -rf dist
+    (cd ulib-py && "$venv/bin/maturin" build --release --locked --quiet --interpreter "$venv/bin/python" --out "$root/dist")
+    "$venv/bin/python" -m pip install -q --force-reinstall --no-deps dist/*.whl
+    ls dist
+}
+
+# Builds the software driver as a shared library and prints its path.
+fake_driver() {
+    cargo build -q --locked -p ulib-fakecuda --features export
+    echo "$CARGO_TARGET_DIR/debug/libfakecuda.so"
+}
