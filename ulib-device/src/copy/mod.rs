@@ -1,1 +1,1 @@
-//! Copies and fills between host and device memory.
+//! Copies between host and device memory.

@@ -1,1 +1,5 @@
-//! Device memory: resources that allocate it, and the types that own it.
+//! Device memory: where it comes from and who owns it.
+
+mod resource;
+
+pub use resource::DeviceMemoryResource;

@@ -1,1 +1,1 @@
-//! Page-locked host memory and its pool.
+//! Page-locked host memory.

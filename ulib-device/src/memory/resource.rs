@@ -1,0 +1,63 @@
+//! The trait every source of device memory implements.
+
+use std::fmt::Debug;
+
+use ulib_core::Result;
+
+use crate::{Device, Stream};
+
+/// A source of device memory: allocates blocks of bytes on one device, in the order of a stream.
+///
+/// Resources are shared (`Arc<dyn DeviceMemoryResource>`) by every thread, and stack: an adaptor such as
+/// [`Limiting`](crate::memory::Limiting) holds another resource and passes calls on. `Device::set_memory_resource`
+/// makes one the source of all later allocations on a device; memory already given out goes back to the
+/// resource that gave it.
+///
+/// # Contract
+///
+/// 1. A pointer from [`allocate`](Self::allocate) is aligned to 256 bytes, is not handed out again before it is
+///    deallocated, and may be used by work queued later on `stream`. Other streams must be ordered after `stream`.
+/// 2. Zero bytes give the pointer 0 without any driver call, and deallocating it is a no-op.
+/// 3. When `allocate` fails nothing is allocated. Memory exhausted is the error kind
+///    [`OutOfMemory`](ulib_core::ErrorKind::OutOfMemory) with the bytes asked for and the bytes free.
+/// 4. Memory is reused only after the work queued on the `stream` given to [`deallocate`](Self::deallocate), as of
+///    that call, has finished.
+/// 5. When `deallocate` fails the memory stays with the resource, which tries again at its next call; the caller
+///    must not use or deallocate it again in any case.
+/// 6. Every method may be called from any thread, with or without a current context, also while another thread
+///    captures a stream.
+pub trait DeviceMemoryResource: Send + Sync + Debug {
+    /// The device whose memory this is.
+    fn device(&self) -> &Device;
+
+    /// Allocates `bytes` of uninitialised device memory, ordered on `stream` (a stream of the same device).
+    ///
+    /// # Errors
+    ///
+    /// `OutOfMemory` when the device, or a limit, has too little left; `Forked` in a forked child; `Driver` for
+    /// anything else the driver says.
+    fn allocate(&self, bytes: usize, stream: &Stream) -> Result<u64>;
+
+    /// Gives memory back once the work queued on `stream` so far has finished.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` came from `allocate(bytes, ..)` of this resource and has not been deallocated; every use of the memory
+    /// on a stream other than `stream` has finished or is ordered before the present end of `stream`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver says; see condition 5.
+    unsafe fn deallocate(&self, ptr: u64, bytes: usize, stream: &Stream) -> Result<()>;
+
+    /// Returns cached memory that nobody uses to the driver. Waits for the device's queued work, because memory
+    /// freed in stream order is in use until that work is done.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver says.
+    fn trim(&self) -> Result<()>;
+
+    /// A short name for logs and messages, such as `"driver"` or `"pool"`.
+    fn name(&self) -> &'static str;
+}
