@@ -1,5 +1,63 @@
 //! Device memory: where it comes from and who owns it.
+//!
+//! [`DeviceBytes`] owns a piece of the memory of one device, [`DeviceMemory`] gives it an element type. Both get it
+//! from a [`DeviceMemoryResource`]: the driver ([`DriverResource`]) or a stream-ordered pool ([`PoolResource`], the
+//! default where the device has pools), below any stack of adaptors:
+//!
+//! | adaptor | does |
+//! |---|---|
+//! | [`Limiting`] | refuses what would exceed a number of bytes in use |
+//! | [`Statistics`] | counts calls and bytes, current and peak |
+//! | [`Logging`] | hands a record of each call to the `log` crate or a function |
+//! | [`Failing`] | makes the n-th allocation fail, for tests |
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use ulib_device::memory::{DeviceMemory, Limiting, PoolResource};
+//! use ulib_device::{Device, Stream};
+//!
+//! let device = Device::new(0)?;
+//! let pool = Arc::new(PoolResource::new(&device)?);
+//! device.set_memory_resource(Arc::new(Limiting::new(pool, 1 << 30)));
+//! let stream = Stream::legacy(&device);
+//! let values = DeviceMemory::from_slice(&[1.0_f32, 2.0, 3.0], &stream)?;
+//! assert_eq!(values.to_vec(&stream)?, [1.0, 2.0, 3.0]);
+//! # Ok::<(), ulib_core::Error>(())
+//! ```
 
+mod bytes;
+mod driver;
+mod failing;
+mod held;
+mod limiting;
+mod logging;
+mod pool;
 mod resource;
+mod statistics;
+mod typed;
+mod uses;
+mod waiting;
 
+pub use bytes::{Access, DeviceBytes};
+pub use driver::DriverResource;
+pub use failing::Failing;
+pub use held::Held;
+pub(crate) use held::held;
+pub use limiting::Limiting;
+pub use logging::{Logging, MemoryCall, MemoryRecord};
+pub use pool::{PoolResource, default_resource};
 pub use resource::DeviceMemoryResource;
+pub use statistics::{MemoryStatistics, Statistics};
+pub use typed::DeviceMemory;
+
+use crate::Device;
+use ulib_core::{Error, ErrorKind};
+
+/// Puts both byte counts into an out-of-memory error of the driver; other errors stay as they are.
+fn out_of_memory(device: &Device, bytes: usize, error: Error) -> Error {
+    if !matches!(error.kind(), ErrorKind::OutOfMemory { .. }) {
+        return error;
+    }
+    let free = device.memory_info().map_or(0, |info| info.free);
+    Error::out_of_memory(bytes as u64, free)
+}

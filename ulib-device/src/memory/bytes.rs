@@ -1,0 +1,219 @@
+//! The owner of a piece of device memory.
+
+use std::any::Any;
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ulib_core::{Error, Result};
+
+use super::{DeviceMemoryResource, held, uses::Uses};
+use crate::{Device, Stream, driver};
+
+/// What work on a stream does with a piece of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Only reads it: waits for earlier writes.
+    Read,
+    /// May change it: waits for earlier reads and writes.
+    Write,
+}
+
+/// Who the memory goes back to.
+enum Owner {
+    Resource(Arc<dyn DeviceMemoryResource>),
+    /// Kept until the last use has finished, then dropped. Never dropped in a forked child.
+    Foreign(ManuallyDrop<Box<dyn Any + Send + Sync>>),
+    /// Nothing to give back: no bytes, or given back already.
+    Nobody,
+}
+
+/// A piece of device memory of one owner, untyped. The content is whatever was last written; fresh memory is
+/// uninitialised.
+///
+/// The memory remembers which streams use it: [`use_on`](Self::use_on) makes a stream wait for conflicting work that
+/// was queued on other streams, and dropping frees the memory on its own stream after the work of all others. Events
+/// are made only when a second stream touches the memory. Every copy and fill of [`crate::copy`] does this by itself;
+/// code that launches kernels calls `use_on` first.
+///
+/// It may be dropped on any thread, with or without a current context. A failure while dropping is recorded in
+/// `Device::errors`; [`close`](Self::close) returns it. In a forked child dropping does nothing with the driver.
+pub struct DeviceBytes {
+    ptr: u64,
+    len: usize,
+    /// The memory was allocated on it and is freed on it.
+    stream: Stream,
+    owner: Owner,
+    uses: Mutex<Uses>,
+}
+
+impl DeviceBytes {
+    /// Allocates `len` uninitialised bytes from the device's memory resource, ordered on `stream`. No bytes give the
+    /// pointer 0.
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceMemoryResource::allocate`].
+    pub fn allocate(stream: &Stream, len: usize) -> Result<Self> {
+        Self::allocate_from(stream.device().memory_resource(), stream, len)
+    }
+
+    /// Allocates from `resource` instead of the device's own.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` when `resource` and `stream` are of different devices, else as
+    /// [`DeviceMemoryResource::allocate`].
+    pub fn allocate_from(resource: Arc<dyn DeviceMemoryResource>, stream: &Stream, len: usize) -> Result<Self> {
+        let (of_resource, of_stream) = (resource.device().ordinal(), stream.device().ordinal());
+        if of_resource != of_stream {
+            return Err(Error::invalid(
+                "allocate",
+                "stream",
+                format_args!("one of device {of_stream}"),
+                format!("a stream of device {of_resource}, whose memory is asked for"),
+            ));
+        }
+        if len == 0 {
+            return Ok(Self::with_owner(0, 0, stream, Owner::Nobody, Uses::default()));
+        }
+        let ptr = resource.allocate(len, stream)?;
+        held::add(of_stream, len);
+        Ok(Self::with_owner(ptr, len, stream, Owner::Resource(resource), Uses::allocated_on(stream)))
+    }
+
+    /// Takes `len` bytes at `ptr` that something else owns. `owner` keeps them alive and is dropped after the last
+    /// use known here has finished. They do not count as held.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver says when asked for the legacy stream of `device`.
+    ///
+    /// # Safety
+    ///
+    /// While `owner` lives, `ptr .. ptr + len` is memory of `device`, or memory it can access, and nothing accesses
+    /// it in conflict with the uses made through the returned value; work queued on it before the call has finished
+    /// or is ordered before what will be queued.
+    #[allow(unsafe_code, reason = "declares what only the caller can promise")]
+    pub unsafe fn foreign(device: &Device, ptr: u64, len: usize, owner: Box<dyn Any + Send + Sync>) -> Result<Self> {
+        let owner = Owner::Foreign(ManuallyDrop::new(owner));
+        Ok(Self::with_owner(ptr, len, &Stream::legacy(device), owner, Uses::default()))
+    }
+
+    fn with_owner(ptr: u64, len: usize, stream: &Stream, owner: Owner, uses: Uses) -> Self {
+        Self { ptr, len, stream: stream.clone(), owner, uses: Mutex::new(uses) }
+    }
+
+    /// The device address; 0 when there are no bytes.
+    #[must_use]
+    pub fn ptr(&self) -> u64 {
+        self.ptr
+    }
+
+    /// The length in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The device whose memory it is.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        self.stream.device()
+    }
+
+    /// The stream it was allocated on and is freed on.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Makes work queued on `stream` from now wait for conflicting uses queued earlier on other streams, and
+    /// remembers that `stream` uses the memory. Call it before queueing the work.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver says; the use is not remembered then, so the work must not be queued.
+    pub fn use_on(&self, stream: &Stream, access: Access) -> Result<()> {
+        if self.len == 0 {
+            return Ok(());
+        }
+        self.uses().add(stream, access)
+    }
+
+    /// Waits until every use remembered so far has finished.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver says, including failures of the work itself.
+    pub fn synchronize(&self) -> Result<()> {
+        self.uses().synchronize()
+    }
+
+    /// Frees the memory now and says what went wrong, where dropping would only record it.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver says. The memory is gone for the caller in any case.
+    pub fn close(mut self) -> Result<()> {
+        self.release()
+    }
+
+    fn uses(&self) -> MutexGuard<'_, Uses> {
+        self.uses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the memory back once.
+    fn release(&mut self) -> Result<()> {
+        let owner = std::mem::replace(&mut self.owner, Owner::Nobody);
+        if driver::forked() {
+            // The resource is a shared handle whose memory stays with the parent; a foreign owner is left alone.
+            return Ok(());
+        }
+        let uses = self.uses.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match owner {
+            Owner::Nobody => Ok(()),
+            Owner::Resource(resource) => {
+                held::remove(self.stream.device().ordinal(), self.len);
+                // Memory that work may still use is kept rather than handed out again.
+                uses.all_before(&self.stream)?;
+                // SAFETY: `resource` gave out `ptr` for `len` bytes in `allocate_from`, and `owner` was taken out
+                // above, so this happens once. The uses of all other streams were ordered before `stream` just now.
+                #[allow(unsafe_code, reason = "frees what this value owns")]
+                unsafe {
+                    resource.deallocate(self.ptr, self.len, &self.stream)
+                }
+            }
+            Owner::Foreign(owner) => {
+                let finished = uses.synchronize();
+                drop(ManuallyDrop::into_inner(owner));
+                finished
+            }
+        }
+    }
+}
+
+impl Drop for DeviceBytes {
+    fn drop(&mut self) {
+        if let Err(error) = self.release() {
+            self.stream.device().record_drop_error(error.context("freeing device memory"));
+        }
+    }
+}
+
+impl fmt::Debug for DeviceBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeviceBytes")
+            .field("ptr", &format_args!("{:#x}", self.ptr))
+            .field("len", &self.len)
+            .field("ordinal", &self.device().ordinal())
+            .field("foreign", &matches!(self.owner, Owner::Foreign(_)))
+            .finish_non_exhaustive()
+    }
+}

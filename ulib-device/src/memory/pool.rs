@@ -1,0 +1,292 @@
+//! Memory from a stream-ordered pool of our own.
+#![allow(unsafe_code, reason = "calls the driver's pool functions")]
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use ulib_core::{Error, ErrorKind, Result};
+
+use super::waiting::{Returned, Waiting};
+use super::{DeviceMemoryResource, DriverResource, out_of_memory};
+use crate::driver::{Driver, check, forked, missing_entry, relaxed_capture};
+use crate::sys::{self, CUmemPool_attribute, Table};
+use crate::{Device, Stream};
+
+/// Allocates and frees in stream order from a memory pool that belongs to this resource alone, so other users of the
+/// driver's default pool neither see nor disturb it.
+///
+/// Freed memory stays in the pool for later allocations. What exceeds the release threshold goes back to the driver
+/// at the next synchronisation; [`trim`](DeviceMemoryResource::trim) gives everything unused back.
+pub struct PoolResource {
+    device: Device,
+    pool: sys::CUmemoryPool,
+    calls: PoolCalls,
+    release_threshold_bytes: u64,
+    waiting: Waiting,
+    /// Where memory is allocated while the caller's stream is being captured.
+    side: OnceLock<Stream>,
+}
+
+/// The entry points of CUDA 11.2 that a pool needs.
+#[derive(Clone, Copy)]
+struct PoolCalls {
+    create: sys::proto::cuMemPoolCreate,
+    destroy: sys::proto::cuMemPoolDestroy,
+    set_attribute: sys::proto::cuMemPoolSetAttribute,
+    get_attribute: sys::proto::cuMemPoolGetAttribute,
+    trim_to: sys::proto::cuMemPoolTrimTo,
+    allocate: sys::proto::cuMemAllocFromPoolAsync,
+    free: sys::proto::cuMemFreeAsync,
+}
+
+impl PoolCalls {
+    fn of(table: &Table) -> Result<Self> {
+        let missing = |call| missing_entry(call, "11.2");
+        Ok(Self {
+            create: table.cuMemPoolCreate.ok_or_else(|| missing("cuMemPoolCreate"))?,
+            destroy: table.cuMemPoolDestroy.ok_or_else(|| missing("cuMemPoolDestroy"))?,
+            set_attribute: table.cuMemPoolSetAttribute.ok_or_else(|| missing("cuMemPoolSetAttribute"))?,
+            get_attribute: table.cuMemPoolGetAttribute.ok_or_else(|| missing("cuMemPoolGetAttribute"))?,
+            trim_to: table.cuMemPoolTrimTo.ok_or_else(|| missing("cuMemPoolTrimTo"))?,
+            allocate: table.cuMemAllocFromPoolAsync.ok_or_else(|| missing("cuMemAllocFromPoolAsync"))?,
+            free: table.cuMemFreeAsync.ok_or_else(|| missing("cuMemFreeAsync"))?,
+        })
+    }
+}
+
+// SAFETY: the pool is a handle of the driver, whose functions may be called with it from any thread; nothing else in
+// the resource is bound to a thread.
+unsafe impl Send for PoolResource {}
+// SAFETY: as above; the driver serialises calls on one pool itself.
+unsafe impl Sync for PoolResource {}
+
+impl PoolResource {
+    /// A new pool that keeps up to a sixteenth of the device's memory when unused: enough to make the usual
+    /// allocate-and-free loops cheap, little enough to leave room for other libraries' pools.
+    ///
+    /// # Errors
+    ///
+    /// `Unavailable`, saying why, when the device or the driver has no pools; else whatever the driver says.
+    pub fn new(device: &Device) -> Result<Self> {
+        Self::with_release_threshold(device, device.memory_info()?.total / 16)
+    }
+
+    /// A new pool that keeps up to `threshold_bytes` of unused memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_release_threshold(device: &Device, threshold_bytes: u64) -> Result<Self> {
+        let table = Driver::ready()?.table();
+        let calls = PoolCalls::of(table)?;
+        let supported = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED;
+        if device.attribute(supported)? == 0 {
+            return Err(Error::unavailable(format!("{} has no stream-ordered memory pools", device.name())));
+        }
+        let id = i32::try_from(device.ordinal())
+            .map_err(|_| Error::overflow("PoolResource::new", format_args!("device ordinal {}", device.ordinal())))?;
+        let pool = relaxed_capture(|| create_pool(device, calls, table, id))?;
+        let resource = Self {
+            device: device.clone(),
+            pool,
+            calls,
+            release_threshold_bytes: threshold_bytes,
+            waiting: Waiting::default(),
+            side: OnceLock::new(),
+        };
+        let mut threshold = threshold_bytes;
+        let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+        // SAFETY: the pool is live, and this attribute is one 64-bit unsigned integer.
+        let status = unsafe { (calls.set_attribute)(pool, attribute, (&raw mut threshold).cast()) };
+        check(table, "cuMemPoolSetAttribute", status)?;
+        Ok(resource)
+    }
+
+    /// How many unused bytes the pool keeps across synchronisations.
+    #[must_use]
+    pub fn release_threshold_bytes(&self) -> u64 {
+        self.release_threshold_bytes
+    }
+
+    /// Bytes the pool has from the driver, used or not.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver says.
+    pub fn reserved_bytes(&self) -> Result<u64> {
+        self.counter(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)
+    }
+
+    /// Bytes of the pool that are allocated now.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver says.
+    pub fn used_bytes(&self) -> Result<u64> {
+        self.counter(CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)
+    }
+
+    fn counter(&self, attribute: CUmemPool_attribute) -> Result<u64> {
+        let table = Driver::ready()?.table();
+        let _context = self.device.bind()?;
+        let mut bytes = 0_u64;
+        // SAFETY: the pool is live, and the counters asked for here are 64-bit unsigned integers.
+        let status = unsafe { (self.calls.get_attribute)(self.pool, attribute, (&raw mut bytes).cast()) };
+        check(table, "cuMemPoolGetAttribute", status)?;
+        Ok(bytes)
+    }
+
+    fn try_allocate(&self, bytes: usize, stream: &Stream) -> Result<u64> {
+        match stream.is_capturing() {
+            Ok(false) => self.allocate_on(bytes, stream),
+            // The stream is being captured, or is the legacy one while a stream that waits for it is: an allocation
+            // on it would become part of the graph, or fail.
+            Ok(true) | Err(_) => {
+                let side = self.side_stream()?;
+                let ptr = self.allocate_on(bytes, side)?;
+                relaxed_capture(|| side.synchronize())?;
+                Ok(ptr)
+            }
+        }
+    }
+
+    fn allocate_on(&self, bytes: usize, stream: &Stream) -> Result<u64> {
+        let table = Driver::ready()?.table();
+        let _context = self.device.bind()?;
+        let mut ptr = 0;
+        let (pool, handle) = (self.pool, stream.handle());
+        // SAFETY: pool and stream are live handles of this device, whose context is current; `ptr` is valid for the
+        // one value written.
+        let status = relaxed_capture(|| unsafe { (self.calls.allocate)(&raw mut ptr, bytes, pool, handle) });
+        check(table, "cuMemAllocFromPoolAsync", status)?;
+        Ok(ptr)
+    }
+
+    fn side_stream(&self) -> Result<&Stream> {
+        if let Some(side) = self.side.get() {
+            return Ok(side);
+        }
+        let made = relaxed_capture(|| Stream::non_blocking(&self.device))?;
+        Ok(self.side.get_or_init(|| made))
+    }
+
+    fn free(&self, returned: &Returned) -> Result<()> {
+        let table = Driver::ready()?.table();
+        let _context = self.device.bind()?;
+        let handle = returned.stream.handle();
+        // SAFETY: by the contract of `deallocate` the pointer came from this pool and is freed once; its uses are
+        // ordered before what is queued here on a live stream of the current context.
+        let status = relaxed_capture(|| unsafe { (self.calls.free)(returned.ptr, handle) });
+        check(table, "cuMemFreeAsync", status)
+    }
+
+    fn free_waiting(&self) {
+        self.waiting.retry(|returned| matches!(returned.stream.is_capturing(), Ok(false)) && self.free(returned).is_ok());
+    }
+}
+
+fn create_pool(device: &Device, calls: PoolCalls, table: &Table, id: i32) -> Result<sys::CUmemoryPool> {
+    let _context = device.bind()?;
+    // SAFETY: an all-zero structure is a valid value of it: no handle types, no maximal size, reserved bytes zero as
+    // the driver demands.
+    let mut properties: sys::CUmemPoolProps = unsafe { std::mem::zeroed() };
+    properties.allocType = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location.type_ = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+    properties.location.id = id;
+    let mut pool = std::ptr::null_mut();
+    // SAFETY: both pointers are valid for the call, and the driver is initialised.
+    let status = unsafe { (calls.create)(&raw mut pool, &raw const properties) };
+    check(table, "cuMemPoolCreate", status)?;
+    Ok(pool)
+}
+
+impl DeviceMemoryResource for PoolResource {
+    fn device(&self) -> &Device {
+        &self.device
+    }
+
+    fn allocate(&self, bytes: usize, stream: &Stream) -> Result<u64> {
+        if bytes == 0 {
+            return Ok(0);
+        }
+        self.free_waiting();
+        let first = match self.try_allocate(bytes, stream) {
+            Err(error) if matches!(error.kind(), ErrorKind::OutOfMemory { .. }) => error,
+            outcome => return outcome,
+        };
+        // Memory freed on other streams becomes available once their work is done.
+        if self.trim().is_err() {
+            return Err(out_of_memory(&self.device, bytes, first));
+        }
+        self.try_allocate(bytes, stream).map_err(|error| out_of_memory(&self.device, bytes, error))
+    }
+
+    unsafe fn deallocate(&self, ptr: u64, _bytes: usize, stream: &Stream) -> Result<()> {
+        if ptr == 0 {
+            return Ok(());
+        }
+        self.free_waiting();
+        let returned = Returned { ptr, stream: stream.clone() };
+        if !matches!(stream.is_capturing(), Ok(false)) {
+            // Freeing on a captured stream would become part of the graph.
+            self.waiting.push(returned);
+            return Ok(());
+        }
+        self.free(&returned).inspect_err(|_| self.waiting.push(returned))
+    }
+
+    fn trim(&self) -> Result<()> {
+        self.free_waiting();
+        self.device.synchronize()?;
+        let table = Driver::ready()?.table();
+        let _context = self.device.bind()?;
+        // SAFETY: the pool is live and its device's context current.
+        let status = relaxed_capture(|| unsafe { (self.calls.trim_to)(self.pool, 0) });
+        check(table, "cuMemPoolTrimTo", status)
+    }
+
+    fn name(&self) -> &'static str {
+        "pool"
+    }
+}
+
+impl Drop for PoolResource {
+    fn drop(&mut self) {
+        if forked() {
+            return;
+        }
+        self.free_waiting();
+        let destroyed = Driver::ready().and_then(|driver| {
+            let _context = self.device.bind()?;
+            // SAFETY: whoever holds memory of the pool holds this resource as well, so nothing of it is in use; the
+            // driver finishes frees that are still queued. The handle is not used again.
+            let status = relaxed_capture(|| unsafe { (self.calls.destroy)(self.pool) });
+            check(driver.table(), "cuMemPoolDestroy", status)
+        });
+        if let Err(error) = destroyed {
+            self.device.record_drop_error(error);
+        }
+    }
+}
+
+impl fmt::Debug for PoolResource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolResource")
+            .field("device", &self.device)
+            .field("release_threshold_bytes", &self.release_threshold_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The resource a device starts with: a [`PoolResource`], or a [`DriverResource`] where pools are missing, with the
+/// reason why.
+#[must_use]
+pub fn default_resource(device: &Device) -> (Arc<dyn DeviceMemoryResource>, Option<Error>) {
+    match PoolResource::new(device) {
+        Ok(pool) => (Arc::new(pool), None),
+        Err(reason) => {
+            log::info!("device {}: memory comes straight from the driver: {reason}", device.ordinal());
+            (Arc::new(DriverResource::new(device)), Some(reason))
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Which streams use a piece of memory, and how they are ordered.
+
+use ulib_core::{Error, Result};
+
+use super::Access;
+use crate::{Event, Stream};
+
+/// Work on one stream that touches the memory. The event is made only when another stream, or the host, has to wait.
+#[derive(Debug)]
+struct Use {
+    stream: Stream,
+    /// Recorded on `stream` after its last use of the memory; `None` when not recorded since.
+    after: Option<Event>,
+}
+
+impl Use {
+    fn new(stream: &Stream) -> Self {
+        Self { stream: stream.clone(), after: None }
+    }
+
+    fn is_on(&self, stream: &Stream) -> bool {
+        same_stream(&self.stream, stream)
+    }
+
+    /// Makes later work on `next` wait for this use.
+    fn before(&mut self, next: &Stream) -> Result<()> {
+        if self.is_on(next) {
+            return Ok(());
+        }
+        let event = match self.after.take() {
+            Some(event) => event,
+            None => self.stream.record()?,
+        };
+        next.wait(self.after.insert(event))
+    }
+
+    /// Makes the host wait for this use.
+    fn synchronize(&self) -> Result<()> {
+        match &self.after {
+            Some(event) => event.synchronize(),
+            None => self.stream.synchronize(),
+        }
+    }
+}
+
+fn same_stream(a: &Stream, b: &Stream) -> bool {
+    a.id() == b.id() && a.device().ordinal() == b.device().ordinal()
+}
+
+/// The uses of one piece of memory that later uses may have to wait for.
+///
+/// Invariant: a stream in `reads` is ordered after `write`, and `reads` never holds the stream of `write`.
+#[derive(Debug, Default)]
+pub(super) struct Uses {
+    write: Option<Use>,
+    reads: Vec<Use>,
+}
+
+impl Uses {
+    /// The memory becomes usable on `stream`, where it was allocated.
+    pub(super) fn allocated_on(stream: &Stream) -> Self {
+        Self { write: Some(Use::new(stream)), reads: Vec::new() }
+    }
+
+    /// Orders `next` after the conflicting uses on other streams and remembers it.
+    pub(super) fn add(&mut self, next: &Stream, access: Access) -> Result<()> {
+        match access {
+            Access::Read => self.add_read(next),
+            Access::Write => self.add_write(next),
+        }
+    }
+
+    fn add_read(&mut self, next: &Stream) -> Result<()> {
+        if let Some(known) = self.reads.iter_mut().find(|known| known.is_on(next)) {
+            known.after = None;
+            return Ok(());
+        }
+        if let Some(write) = &mut self.write {
+            if write.is_on(next) {
+                write.after = None;
+                return Ok(());
+            }
+            write.before(next)?;
+        }
+        self.reads.push(Use::new(next));
+        Ok(())
+    }
+
+    fn add_write(&mut self, next: &Stream) -> Result<()> {
+        for earlier in self.write.iter_mut().chain(&mut self.reads) {
+            earlier.before(next)?;
+        }
+        self.write = Some(Use::new(next));
+        self.reads.clear();
+        Ok(())
+    }
+
+    /// Waits for every use, after which none has to be remembered.
+    pub(super) fn synchronize(&mut self) -> Result<()> {
+        for earlier in self.write.iter().chain(&self.reads) {
+            earlier.synchronize()?;
+        }
+        *self = Self::default();
+        Ok(())
+    }
+
+    /// Orders `stream` after every use, for the memory to be freed on it. Where an event cannot be had the host
+    /// waits instead. Returns the first failure that leaves a use unordered.
+    pub(super) fn all_before(&mut self, stream: &Stream) -> Result<()> {
+        let mut first: Option<Error> = None;
+        for earlier in self.write.iter_mut().chain(&mut self.reads) {
+            if earlier.before(stream).is_err()
+                && let Err(error) = earlier.stream.synchronize()
+            {
+                first.get_or_insert(error);
+            }
+        }
+        first.map_or(Ok(()), Err)
+    }
+}
