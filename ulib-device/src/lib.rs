@@ -1,6 +1,40 @@
 //! The NVIDIA driver opened at run time, devices, streams, memory, and the coherent block.
+//!
+//! Nothing here needs CUDA to build, and nothing is opened before it is needed: on a machine without a driver every
+//! question has an answer, usually [`Unavailable`](driver::Unavailable) with a sentence.
+//!
+//! | on the host | here |
+//! |---|---|
+//! | the machine | [`Device`] |
+//! | a thread's queue of work | [`Stream`] |
+//! | a point in that queue | [`Event`] |
+//! | a program file, a function in it | [`Module`], [`Function`]; embedded in the binary: [`Kernel`] |
+//! | calling the function | [`launch()`] |
+//! | the allocator, an allocation | [`memory`] |
+//! | page-locked memory, `memcpy` | [`pinned`], [`copy`] |
+//! | a vector that may live on either side | [`block`] |
+//! | `libcuda` itself | [`driver`], [`sys`] |
+//!
+//! Every call makes the device's primary context current for its thread and restores what was current before, so the
+//! crate lives beside CuPy, PyTorch, `cust` and whatever else is in the process. Destructors do the same, may run on
+//! any thread, never panic, and leave their errors in [`Device::errors`].
+
 pub mod block;
 pub mod copy;
+pub mod device;
+pub mod driver;
+pub mod event;
+pub mod hooks;
+pub mod launch;
 pub mod memory;
+pub mod module;
 pub mod pinned;
+pub mod stream;
 pub mod sys;
+
+pub use device::{ContextGuard, Device, MemoryInfo};
+pub use driver::{Driver, Unavailable};
+pub use event::Event;
+pub use launch::{LaunchConfig, launch};
+pub use module::{Function, Kernel, Module};
+pub use stream::Stream;

@@ -1,0 +1,52 @@
+//! What a launch may ask of a device.
+
+use super::query::attribute_of;
+use crate::sys::{CUdevice, CUdevice_attribute as Attribute, Table};
+use ulib_core::Result;
+
+/// Bounds of a launch on one device, asked for once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Number of multiprocessors.
+    pub multiprocessors: u32,
+    /// Threads of one block, all axes together.
+    pub threads_per_block: u32,
+    /// Threads of one block along x, y and z.
+    pub block: [u32; 3],
+    /// Blocks of one grid along x, y and z.
+    pub grid: [u32; 3],
+    /// Bytes of shared memory a block gets without asking for more than the default.
+    pub shared_bytes_per_block: u32,
+    /// Threads of one warp.
+    pub warp: u32,
+    /// Whether the device has stream-ordered memory pools.
+    pub memory_pools: bool,
+}
+
+impl Limits {
+    pub(super) fn of(table: &Table, device: CUdevice) -> Result<Self> {
+        let ask = |attribute| -> Result<u32> {
+            Ok(u32::try_from(attribute_of(table, device, attribute)?).unwrap_or(0))
+        };
+        // Drivers older than the attribute answer with an error, which means no.
+        let pools = attribute_of(table, device, Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
+        Ok(Self {
+            multiprocessors: ask(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            threads_per_block: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            block: [
+                ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X)?,
+                ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y)?,
+                ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)?,
+            ],
+            grid: [
+                ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)?,
+                ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?,
+                ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
+            ],
+            shared_bytes_per_block: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?,
+            warp: ask(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE)?,
+            memory_pools: matches!(pools, Ok(1..)),
+        })
+    }
+}

@@ -1,0 +1,139 @@
+//! Events: points in a stream that can be waited for and timed.
+#![allow(unsafe_code, reason = "creates, asks and destroys the driver's event objects")]
+
+use crate::device::{Device, same_device};
+use crate::driver::{check, missing_entry, relaxed_capture};
+use crate::stream::{Stream, check_wait};
+use crate::sys::{CUevent, CUevent_flags, CUresult, Table};
+use ulib_core::Result;
+
+/// A point in a stream. Until it is [recorded](Self::record) it counts as reached.
+#[derive(Debug)]
+pub struct Event {
+    device: Device,
+    /// The driver's handle as an integer: it is only ever handed to the driver, so any thread may hold it.
+    raw: usize,
+}
+
+impl Event {
+    /// An event for ordering work, without a clock.
+    ///
+    /// # Errors
+    /// Whatever the driver says; kind `Forked` in a forked child.
+    pub fn new(device: &Device) -> Result<Self> {
+        Self::create(device, CUevent_flags::CU_EVENT_DISABLE_TIMING)
+    }
+
+    /// An event that remembers when it was reached.
+    ///
+    /// # Errors
+    /// Whatever the driver says; kind `Forked` in a forked child.
+    pub fn timed(device: &Device) -> Result<Self> {
+        Self::create(device, CUevent_flags::CU_EVENT_DEFAULT)
+    }
+
+    fn create(device: &Device, flags: CUevent_flags) -> Result<Self> {
+        let _context = device.bind()?;
+        let mut raw: CUevent = core::ptr::null_mut();
+        // SAFETY: the device's context is current, by the guard; the call writes one pointer.
+        let status = unsafe { (device.table().cuEventCreate)(&raw mut raw, flags.0) };
+        check(device.table(), "cuEventCreate", status)?;
+        Ok(Self { device: device.clone(), raw: raw as usize })
+    }
+
+    /// The device the event belongs to.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The driver's handle, for calls this crate does not wrap; as an integer, `handle() as usize`.
+    #[must_use]
+    pub fn handle(&self) -> CUevent {
+        self.raw as CUevent
+    }
+
+    /// Puts the event at the present end of `stream`; an earlier point is forgotten.
+    ///
+    /// # Errors
+    /// Kind `InvalidArgument` when the stream belongs to another device; whatever the driver says; kind `Forked` in a
+    /// forked child.
+    pub fn record(&self, stream: &Stream) -> Result<()> {
+        same_device("Event::record", &self.device, stream.device())?;
+        let _context = self.device.bind()?;
+        // SAFETY: the context is current by the guard; the event is alive, and the stream is kept alive by the borrow
+        // (or by its owner, as promised to `Stream::from_raw`); both are of this device.
+        let status = unsafe { (self.table().cuEventRecord)(self.handle(), stream.handle()) };
+        check(self.table(), "cuEventRecord", status)
+    }
+
+    /// Waits until the event is reached.
+    ///
+    /// # Errors
+    /// Kind `Busy` when the event was recorded in a stream that is being captured; whatever the driver says, which
+    /// includes the failure of any kernel before; kind `Forked` in a forked child.
+    pub fn synchronize(&self) -> Result<()> {
+        let _context = self.device.bind()?;
+        // SAFETY: the context is current by the guard; the event is alive.
+        let status = relaxed_capture(|| unsafe { (self.table().cuEventSynchronize)(self.handle()) });
+        check_event_wait(self.table(), "cuEventSynchronize", status)
+    }
+
+    /// Whether the event is reached.
+    ///
+    /// # Errors
+    /// As [`synchronize`](Self::synchronize).
+    pub fn is_done(&self) -> Result<bool> {
+        let _context = self.device.bind()?;
+        // SAFETY: the context is current by the guard; the event is alive.
+        let status = relaxed_capture(|| unsafe { (self.table().cuEventQuery)(self.handle()) });
+        if status == CUresult::CUDA_ERROR_NOT_READY {
+            return Ok(false);
+        }
+        check_event_wait(self.table(), "cuEventQuery", status)?;
+        Ok(true)
+    }
+
+    /// Milliseconds on the device's clock from `since` to this event. Both are [`timed`](Self::timed) and reached.
+    ///
+    /// # Errors
+    /// Kind `InvalidArgument` when the events belong to different devices; kind `Driver` when one has no clock, was
+    /// never recorded, or is not reached yet; kind `Forked` in a forked child.
+    pub fn elapsed_ms(&self, since: &Self) -> Result<f32> {
+        same_device("Event::elapsed_ms", &self.device, &since.device)?;
+        let _context = self.device.bind()?;
+        let table = self.table();
+        let (call, entry) = match (table.cuEventElapsedTime_v2, table.cuEventElapsedTime) {
+            (Some(entry), _) => ("cuEventElapsedTime_v2", entry),
+            (None, Some(entry)) => ("cuEventElapsedTime", entry),
+            (None, None) => return Err(missing_entry("cuEventElapsedTime_v2", "12.8")),
+        };
+        let mut milliseconds = 0.0_f32;
+        // SAFETY: the context is current by the guard; both events are alive; the call writes one number.
+        let status = unsafe { entry(&raw mut milliseconds, since.handle(), self.handle()) };
+        check(table, call, status)?;
+        Ok(milliseconds)
+    }
+
+    fn table(&self) -> &'static Table {
+        self.device.table()
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        let raw = self.handle();
+        // SAFETY: made by `create` and destroyed only here; the driver keeps what queued waits still need.
+        self.device.in_drop("cuEventDestroy_v2", |table| unsafe { (table.cuEventDestroy_v2)(raw) });
+    }
+}
+
+/// An event of a capture can be waited for by nobody.
+fn check_event_wait(table: &Table, call: &'static str, status: CUresult) -> Result<()> {
+    match status {
+        CUresult::CUDA_ERROR_CAPTURED_EVENT => {
+            check_wait(table, call, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+        }
+        _ => check_wait(table, call, status),
+    }
+}

@@ -1,0 +1,291 @@
+//! Streams: queues of work on a device.
+#![allow(unsafe_code, reason = "creates, asks and destroys the driver's stream objects")]
+
+use crate::device::{Device, same_device};
+use crate::driver::{check, relaxed_capture};
+use crate::event::Event;
+use crate::sys::{CUresult, CUstream, CUstreamCaptureStatus, CUstream_flags, Table};
+use core::ffi::{c_int, c_uint};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use ulib_core::{Error, Result};
+
+/// A queue of work on one device: what is put in runs in order. Clones are the same queue.
+///
+/// The driver destroys a queue made here when the last clone is dropped, after the work in it is done.
+///
+/// Which to take: the [`legacy`](Self::legacy) stream is what CuPy, PyTorch and numba use unless told otherwise; it and
+/// every stream from [`new`](Self::new) wait for each other. A [`non_blocking`](Self::non_blocking) stream is ordered
+/// with nothing but the events it waits for.
+#[derive(Clone, Debug)]
+pub struct Stream(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    device: Device,
+    /// The driver's handle as an integer: it is only ever handed to the driver, so any thread may hold it.
+    raw: usize,
+    id: u64,
+    owned: bool,
+}
+
+/// The driver's special handles: the legacy stream under its second name, and the per-thread default stream.
+const LEGACY: usize = 1;
+const PER_THREAD: usize = 2;
+
+/// Identities below this are those of legacy streams, one per device.
+const FIRST_OWN_ID: u64 = 1 << 32;
+/// Set in the identities of per-thread streams.
+const PER_THREAD_ID: u64 = 1 << 63;
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(FIRST_OWN_ID);
+
+fn next_id() -> u64 {
+    NEXT_ID.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Stream {
+    /// The default stream of `device`, which orders itself with every stream that is not of the non-blocking kind.
+    #[must_use]
+    pub fn legacy(device: &Device) -> Self {
+        Self::wrap(device, 0, false)
+    }
+
+    /// A new stream that is ordered with the default stream.
+    ///
+    /// # Errors
+    /// Whatever the driver says; kind `Forked` in a forked child.
+    pub fn new(device: &Device) -> Result<Self> {
+        Self::create(device, CUstream_flags::CU_STREAM_DEFAULT, 0)
+    }
+
+    /// A new stream that runs beside everything else.
+    ///
+    /// # Errors
+    /// Whatever the driver says; kind `Forked` in a forked child.
+    pub fn non_blocking(device: &Device) -> Result<Self> {
+        Self::create(device, CUstream_flags::CU_STREAM_NON_BLOCKING, 0)
+    }
+
+    /// A new non-blocking stream with a priority: lower numbers run first. The driver clamps the number to
+    /// [`priority_range`](Self::priority_range).
+    ///
+    /// # Errors
+    /// Whatever the driver says; kind `Forked` in a forked child.
+    pub fn with_priority(device: &Device, priority: i32) -> Result<Self> {
+        Self::create(device, CUstream_flags::CU_STREAM_NON_BLOCKING, priority)
+    }
+
+    /// The priorities that mean something on `device`: the least urgent and the most urgent number, such as `(0, -5)`.
+    ///
+    /// # Errors
+    /// Whatever the driver says; kind `Forked` in a forked child.
+    pub fn priority_range(device: &Device) -> Result<(i32, i32)> {
+        let _context = device.bind()?;
+        let (mut least, mut greatest): (c_int, c_int) = (0, 0);
+        // SAFETY: the device's context is current, by the guard; the call writes two integers.
+        let status = unsafe {
+            (device.table().cuCtxGetStreamPriorityRange)(&raw mut least, &raw mut greatest)
+        };
+        check(device.table(), "cuCtxGetStreamPriorityRange", status)?;
+        Ok((least, greatest))
+    }
+
+    /// A stream that somebody else made and keeps; the integer is its `CUstream` (or `cudaStream_t`). It is not
+    /// destroyed here. 0 and 1 are the legacy stream, 2 is the per-thread default stream of whichever thread uses it.
+    ///
+    /// # Safety
+    /// The handle is 0, 1, 2, or a stream of the primary context of `device` that outlives every clone of the result
+    /// and all memory used on it.
+    #[must_use]
+    pub unsafe fn from_raw(device: &Device, handle: usize) -> Self {
+        Self::wrap(device, handle, false)
+    }
+
+    fn wrap(device: &Device, raw: usize, owned: bool) -> Self {
+        let id = match raw {
+            0 | LEGACY => u64::from(device.ordinal()),
+            _ => next_id(),
+        };
+        Self(Arc::new(Inner { device: device.clone(), raw, id, owned }))
+    }
+
+    fn create(device: &Device, flags: CUstream_flags, priority: i32) -> Result<Self> {
+        let _context = device.bind()?;
+        let mut raw: CUstream = core::ptr::null_mut();
+        // SAFETY: the device's context is current, by the guard; the call writes one pointer.
+        let status = unsafe {
+            (device.table().cuStreamCreateWithPriority)(&raw mut raw, flags.0 as c_uint, priority)
+        };
+        check(device.table(), "cuStreamCreateWithPriority", status)?;
+        Ok(Self::wrap(device, raw as usize, true))
+    }
+
+    /// The device the work runs on.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+
+    /// The driver's handle, for calls this crate does not wrap; as an integer, `handle() as usize`.
+    #[must_use]
+    pub fn handle(&self) -> CUstream {
+        self.0.raw as CUstream
+    }
+
+    /// An identity in this process: equal only for streams whose work is in one order. Two wraps of one foreign handle
+    /// may have different identities; the per-thread default stream has one per thread.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        thread_local!(static THREAD: Cell<u64> = const { Cell::new(0) });
+        if self.0.raw != PER_THREAD {
+            return self.0.id;
+        }
+        let thread = THREAD.with(|slot| {
+            if slot.get() == 0 {
+                slot.set(next_id());
+            }
+            slot.get()
+        });
+        PER_THREAD_ID | (u64::from(self.0.device.ordinal()) << 48) | thread
+    }
+
+    /// Waits until everything put into the stream so far is done.
+    ///
+    /// # Errors
+    /// Kind `Busy` while the stream is being captured, or while a stream that the default stream waits for is; whatever
+    /// the driver says, which includes the failure of any kernel before; kind `Forked` in a forked child.
+    pub fn synchronize(&self) -> Result<()> {
+        let _context = self.0.device.bind()?;
+        not_capturing("synchronize", self)?;
+        let table = self.table();
+        // SAFETY: the device's context is current, by the guard, and the stream is alive: made here and not yet
+        // destroyed, or kept by its owner as promised to `from_raw`.
+        let status = relaxed_capture(|| unsafe { (table.cuStreamSynchronize)(self.handle()) });
+        check_wait(table, "cuStreamSynchronize", status)
+    }
+
+    /// Whether everything put into the stream so far is done.
+    ///
+    /// # Errors
+    /// As [`synchronize`](Self::synchronize).
+    pub fn is_done(&self) -> Result<bool> {
+        let _context = self.0.device.bind()?;
+        not_capturing("is_done", self)?;
+        let table = self.table();
+        // SAFETY: as in `synchronize`.
+        let status = relaxed_capture(|| unsafe { (table.cuStreamQuery)(self.handle()) });
+        if status == CUresult::CUDA_ERROR_NOT_READY {
+            return Ok(false);
+        }
+        check_wait(table, "cuStreamQuery", status)?;
+        Ok(true)
+    }
+
+    /// Lets everything put into the stream from now on wait for `event`, without blocking the caller. The event may
+    /// belong to another device. An event that was never recorded is no reason to wait.
+    ///
+    /// # Errors
+    /// Whatever the driver says; kind `Forked` in a forked child.
+    pub fn wait(&self, event: &Event) -> Result<()> {
+        let _context = self.0.device.bind()?;
+        let table = self.table();
+        // SAFETY: the stream is alive as in `synchronize`; the event is alive by the borrow, and the driver keeps
+        // what it needs of it when it is destroyed later. No flags exist.
+        let status = unsafe { (table.cuStreamWaitEvent)(self.handle(), event.handle(), 0) };
+        check(table, "cuStreamWaitEvent", status)
+    }
+
+    /// A new event (without timing) at the present end of the stream.
+    ///
+    /// # Errors
+    /// Whatever the driver says; kind `Forked` in a forked child.
+    pub fn record(&self) -> Result<Event> {
+        let event = Event::new(&self.0.device)?;
+        event.record(self)?;
+        Ok(event)
+    }
+
+    /// Lets everything put into this stream from now on wait for what is in `other` now. Costs nothing when they are
+    /// the same stream.
+    ///
+    /// # Errors
+    /// Whatever the driver says; kind `Forked` in a forked child.
+    pub fn wait_for(&self, other: &Self) -> Result<()> {
+        if self.id() == other.id() {
+            return Ok(());
+        }
+        self.wait(&other.record()?)
+    }
+
+    /// Whether the work put into the stream is being recorded into a graph instead of run. Also true for the default
+    /// stream while a stream that it waits for is being captured, since using it would spoil that capture.
+    ///
+    /// # Errors
+    /// Whatever the driver says; kind `Forked` in a forked child.
+    pub fn is_capturing(&self) -> Result<bool> {
+        let _context = self.0.device.bind()?;
+        let mut capture = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        // SAFETY: the stream is alive as in `synchronize`; the call writes one integer, and unlike other calls on the
+        // default stream it leaves a capture alone.
+        let status = unsafe { (self.table().cuStreamIsCapturing)(self.handle(), &raw mut capture) };
+        if status == CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT {
+            return Ok(true);
+        }
+        check(self.table(), "cuStreamIsCapturing", status)?;
+        Ok(capture != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+    }
+
+    /// Checks that this stream belongs to `device`.
+    ///
+    /// # Errors
+    /// Kind `InvalidArgument` naming both devices.
+    pub fn check_device(&self, op: &'static str, device: &Device) -> Result<()> {
+        same_device(op, &self.0.device, device)
+    }
+
+    fn table(&self) -> &'static Table {
+        self.0.device.table()
+    }
+}
+
+impl PartialEq for Stream {
+    fn eq(&self, other: &Self) -> bool {
+        self.id() == other.id()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if !self.owned {
+            return;
+        }
+        let raw = self.raw as CUstream;
+        // SAFETY: made by `create` and destroyed only here, when the last clone goes; the driver finishes the work
+        // that is still in it.
+        self.device.in_drop("cuStreamDestroy_v2", |table| unsafe { (table.cuStreamDestroy_v2)(raw) });
+    }
+}
+
+/// The named error for an operation that has to wait while `stream` is being captured.
+///
+/// # Errors
+/// Kind `Busy`, or whatever the driver says.
+pub(crate) fn not_capturing(op: &'static str, stream: &Stream) -> Result<()> {
+    if stream.is_capturing()? { Err(capturing(op)) } else { Ok(()) }
+}
+
+/// [`check`] for calls that wait: the driver's refusals because of a capture get their own kind.
+pub(crate) fn check_wait(table: &Table, call: &'static str, status: CUresult) -> Result<()> {
+    match status {
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED | CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT => {
+            Err(capturing(call))
+        }
+        _ => check(table, call, status),
+    }
+}
+
+fn capturing(op: &'static str) -> Error {
+    Error::busy(op, "a stream of this device is being captured into a graph, and nothing may wait for it")
+}
