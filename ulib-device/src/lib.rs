@@ -36,5 +36,6 @@ pub use device::{ContextGuard, Device, MemoryInfo};
 pub use driver::{Driver, Unavailable};
 pub use event::Event;
 pub use launch::{LaunchConfig, launch};
+pub use memory::{DeviceBytes, DeviceMemory, DeviceMemoryResource, Held};
 pub use module::{Function, Kernel, Module};
 pub use stream::Stream;
