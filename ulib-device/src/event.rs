@@ -1,5 +1,8 @@
 //! Events: points in a stream that can be waited for and timed.
-#![allow(unsafe_code, reason = "creates, asks and destroys the driver's event objects")]
+#![allow(
+    unsafe_code,
+    reason = "creates, asks and destroys the driver's event objects"
+)]
 
 use crate::device::{Device, same_device};
 use crate::driver::{check, missing_entry, relaxed_capture};
@@ -38,7 +41,10 @@ impl Event {
         // SAFETY: the device's context is current, by the guard; the call writes one pointer.
         let status = unsafe { (device.table().cuEventCreate)(&raw mut raw, flags.0) };
         check(device.table(), "cuEventCreate", status)?;
-        Ok(Self { device: device.clone(), raw: raw as usize })
+        Ok(Self {
+            device: device.clone(),
+            raw: raw as usize,
+        })
     }
 
     /// The device the event belongs to.
@@ -75,7 +81,8 @@ impl Event {
     pub fn synchronize(&self) -> Result<()> {
         let _context = self.device.bind()?;
         // SAFETY: the context is current by the guard; the event is alive.
-        let status = relaxed_capture(|| unsafe { (self.table().cuEventSynchronize)(self.handle()) });
+        let status =
+            relaxed_capture(|| unsafe { (self.table().cuEventSynchronize)(self.handle()) });
         check_event_wait(self.table(), "cuEventSynchronize", status)
     }
 
@@ -124,7 +131,9 @@ impl Drop for Event {
     fn drop(&mut self) {
         let raw = self.handle();
         // SAFETY: made by `create` and destroyed only here; the driver keeps what queued waits still need.
-        self.device.in_drop("cuEventDestroy_v2", |table| unsafe { (table.cuEventDestroy_v2)(raw) });
+        self.device.in_drop("cuEventDestroy_v2", |table| unsafe {
+            (table.cuEventDestroy_v2)(raw)
+        });
     }
 }
 

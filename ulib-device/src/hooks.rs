@@ -36,6 +36,10 @@ pub fn set_watch(watch: Option<Watch>) -> Option<Watch> {
 pub fn poll(done: u64, total: u64) -> Result<()> {
     // The lock is released before the call: the watch may itself install another one.
     let watch = *WATCH.read().unwrap_or_else(PoisonError::into_inner);
+    poll_with(watch, done, total)
+}
+
+fn poll_with(watch: Option<Watch>, done: u64, total: u64) -> Result<()> {
     match watch.map(|watch| watch(done, total)) {
         Some(ControlFlow::Break(())) => Err(Error::new(
             ErrorKind::Interrupted,
@@ -50,17 +54,20 @@ mod tests {
     use super::*;
 
     fn stop_after_ten(done: u64, _total: u64) -> ControlFlow<()> {
-        if done > 10 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if done > 10 {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 
     #[test]
     fn break_becomes_an_interrupted_error_with_both_counts() {
-        set_watch(Some(stop_after_ten));
-        assert!(poll(10, 20).is_ok());
-        let error = poll(11, 20).expect_err("the watch said stop");
-        assert_eq!(*error.kind(), ErrorKind::Interrupted);
-        assert_eq!(error.to_string(), "interrupted after 11 of 20 bytes");
-        set_watch(None);
-        assert!(poll(11, 20).is_ok());
+        assert!(poll_with(Some(stop_after_ten), 10, 20).is_ok());
+        assert!(poll_with(None, 11, 20).is_ok());
+        let stopped = poll_with(Some(stop_after_ten), 11, 20);
+        let found = stopped.map_err(|error| (error.kind().clone(), error.to_string()));
+        let expected = "interrupted after 11 of 20 bytes".to_owned();
+        assert_eq!(found, Err((ErrorKind::Interrupted, expected)));
     }
 }

@@ -1,5 +1,8 @@
 //! Launching kernels.
-#![allow(unsafe_code, reason = "a launch hands untyped arguments to device code")]
+#![allow(
+    unsafe_code,
+    reason = "a launch hands untyped arguments to device code"
+)]
 
 use crate::device::{Device, Limits, same_device};
 use crate::driver::check;
@@ -42,22 +45,37 @@ impl LaunchConfig {
         let needed = elements.div_ceil(u64::from(block.max(1))).max(1);
         let busy = (u64::from(multiprocessors) * BLOCKS_PER_MULTIPROCESSOR).max(1);
         let blocks = u32::try_from(needed.min(busy)).unwrap_or(u32::MAX);
-        Self { grid: [blocks, 1, 1], block: [block, 1, 1], shared_bytes: 0 }
+        Self {
+            grid: [blocks, 1, 1],
+            block: [block, 1, 1],
+            shared_bytes: 0,
+        }
     }
 
     /// Threads in all.
     #[must_use]
     pub fn threads(&self) -> u128 {
-        self.grid.iter().chain(&self.block).map(|&n| u128::from(n)).product()
+        self.grid
+            .iter()
+            .chain(&self.block)
+            .map(|&n| u128::from(n))
+            .product()
     }
 
     /// Checks the numbers against what a device, and a kernel on it, can do.
     fn check(&self, limits: &Limits, kernel_threads: u32, kernel_shared: u32) -> Result<()> {
         const AXES: [char; 3] = ['x', 'y', 'z'];
-        for (what, sizes, bounds) in [("grid", self.grid, limits.grid), ("block", self.block, limits.block)] {
+        for (what, sizes, bounds) in [
+            ("grid", self.grid, limits.grid),
+            ("block", self.block, limits.block),
+        ] {
             for ((axis, size), bound) in AXES.into_iter().zip(sizes).zip(bounds) {
                 if size == 0 || size > bound {
-                    return Err(invalid(format!("{what}.{axis}"), u64::from(size), format!("1 to {bound}")));
+                    return Err(invalid(
+                        format!("{what}.{axis}"),
+                        u64::from(size),
+                        format!("1 to {bound}"),
+                    ));
                 }
             }
         }
@@ -68,12 +86,21 @@ impl LaunchConfig {
             threads => threads.min(limits.threads_per_block),
         };
         if threads > u64::from(bound) {
-            return Err(invalid("block".to_owned(), threads, format!("at most {bound} threads in all")));
+            return Err(invalid(
+                "block".to_owned(),
+                threads,
+                format!("at most {bound} threads in all"),
+            ));
         }
         let bound = limits.shared_bytes_per_block.saturating_sub(kernel_shared);
         if self.shared_bytes > bound {
-            let expected = format!("at most {bound} bytes, since the kernel declares {kernel_shared} itself");
-            return Err(invalid("shared_bytes".to_owned(), u64::from(self.shared_bytes), expected));
+            let expected =
+                format!("at most {bound} bytes, since the kernel declares {kernel_shared} itself");
+            return Err(invalid(
+                "shared_bytes".to_owned(),
+                u64::from(self.shared_bytes),
+                expected,
+            ));
         }
         Ok(())
     }
@@ -109,7 +136,11 @@ pub unsafe fn launch(
     let device = function.device();
     same_device("launch", device, stream.device())?;
     config
-        .check(device.limits(), function.threads_per_block(), function.static_shared_bytes())
+        .check(
+            device.limits(),
+            function.threads_per_block(),
+            function.static_shared_bytes(),
+        )
         .map_err(|error| error.context(format!("kernel {}", function.name())))?;
     let _context = device.bind()?;
     let ([gx, gy, gz], [bx, by, bz]) = (config.grid, config.block);

@@ -1,10 +1,13 @@
 //! Streams: queues of work on a device.
-#![allow(unsafe_code, reason = "creates, asks and destroys the driver's stream objects")]
+#![allow(
+    unsafe_code,
+    reason = "creates, asks and destroys the driver's stream objects"
+)]
 
 use crate::device::{Device, same_device};
 use crate::driver::{check, relaxed_capture};
 use crate::event::Event;
-use crate::sys::{CUresult, CUstream, CUstreamCaptureStatus, CUstream_flags, Table};
+use crate::sys::{CUresult, CUstream, CUstream_flags, CUstreamCaptureStatus, Table};
 use core::ffi::{c_int, c_uint};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -108,7 +111,12 @@ impl Stream {
             0 | LEGACY => u64::from(device.ordinal()),
             _ => next_id(),
         };
-        Self(Arc::new(Inner { device: device.clone(), raw, id, owned }))
+        Self(Arc::new(Inner {
+            device: device.clone(),
+            raw,
+            id,
+            owned,
+        }))
     }
 
     fn create(device: &Device, flags: CUstream_flags, priority: i32) -> Result<Self> {
@@ -264,7 +272,9 @@ impl Drop for Inner {
         let raw = self.raw as CUstream;
         // SAFETY: made by `create` and destroyed only here, when the last clone goes; the driver finishes the work
         // that is still in it.
-        self.device.in_drop("cuStreamDestroy_v2", |table| unsafe { (table.cuStreamDestroy_v2)(raw) });
+        self.device.in_drop("cuStreamDestroy_v2", |table| unsafe {
+            (table.cuStreamDestroy_v2)(raw)
+        });
     }
 }
 
@@ -273,19 +283,25 @@ impl Drop for Inner {
 /// # Errors
 /// Kind `Busy`, or whatever the driver says.
 pub(crate) fn not_capturing(op: &'static str, stream: &Stream) -> Result<()> {
-    if stream.is_capturing()? { Err(capturing(op)) } else { Ok(()) }
+    if stream.is_capturing()? {
+        Err(capturing(op))
+    } else {
+        Ok(())
+    }
 }
 
 /// [`check`] for calls that wait: the driver's refusals because of a capture get their own kind.
 pub(crate) fn check_wait(table: &Table, call: &'static str, status: CUresult) -> Result<()> {
     match status {
-        CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED | CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT => {
-            Err(capturing(call))
-        }
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+        | CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT => Err(capturing(call)),
         _ => check(table, call, status),
     }
 }
 
 fn capturing(op: &'static str) -> Error {
-    Error::busy(op, "a stream of this device is being captured into a graph, and nothing may wait for it")
+    Error::busy(
+        op,
+        "a stream of this device is being captured into a graph, and nothing may wait for it",
+    )
 }

@@ -39,7 +39,11 @@ impl Device {
         // SAFETY: the driver is initialised, since the device exists; the call writes one pointer.
         let status = unsafe { (table.cuCtxGetCurrent)(&raw mut current) };
         check(table, "cuCtxGetCurrent", status)?;
-        let mut guard = ContextGuard { device: self.clone(), restore: None, this_thread: PhantomData };
+        let mut guard = ContextGuard {
+            device: self.clone(),
+            restore: None,
+            this_thread: PhantomData,
+        };
         if current != context {
             // SAFETY: the primary context was retained by `context` and is never released.
             let status = unsafe { (table.cuCtxSetCurrent)(context) };
@@ -76,7 +80,11 @@ impl Device {
         if let Some(&context) = self.0.context.get() {
             return Ok(context as CUcontext);
         }
-        let _one_at_a_time = self.0.retaining.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = self
+            .0
+            .retaining
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(&context) = self.0.context.get() {
             return Ok(context as CUcontext);
         }
@@ -111,13 +119,16 @@ impl Drop for ContextGuard {
         if status != CUresult::CUDA_ERROR_DEINITIALIZED
             && let Err(error) = check(table, "cuCtxSetCurrent", status)
         {
-            self.device.record_drop_error(error.context("restoring the context that was current before"));
+            self.device
+                .record_drop_error(error.context("restoring the context that was current before"));
         }
     }
 }
 
 impl fmt::Debug for ContextGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ContextGuard").field("device", &self.device).finish_non_exhaustive()
+        f.debug_struct("ContextGuard")
+            .field("device", &self.device)
+            .finish_non_exhaustive()
     }
 }

@@ -24,7 +24,11 @@ impl DropErrors {
     }
 
     fn take(&self) -> Vec<Error> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .drain(..)
+            .collect()
     }
 }
 

@@ -30,7 +30,11 @@ impl Limits {
             Ok(u32::try_from(attribute_of(table, device, attribute)?).unwrap_or(0))
         };
         // Drivers older than the attribute answer with an error, which means no.
-        let pools = attribute_of(table, device, Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
+        let pools = attribute_of(
+            table,
+            device,
+            Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED,
+        );
         Ok(Self {
             multiprocessors: ask(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
             threads_per_block: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
@@ -44,9 +48,30 @@ impl Limits {
                 ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?,
                 ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
             ],
-            shared_bytes_per_block: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?,
+            shared_bytes_per_block: ask(
+                Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK,
+            )?,
             warp: ask(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE)?,
             memory_pools: matches!(pools, Ok(1..)),
         })
+    }
+
+    /// Made-up limits.
+    #[cfg(test)]
+    pub(crate) fn for_tests(
+        grid: [u32; 3],
+        block: [u32; 3],
+        threads_per_block: u32,
+        shared_bytes: u32,
+    ) -> Self {
+        Self {
+            multiprocessors: 2,
+            threads_per_block,
+            block,
+            grid,
+            shared_bytes_per_block: shared_bytes,
+            warp: 32,
+            memory_pools: true,
+        }
     }
 }

@@ -93,7 +93,11 @@ impl Device {
     /// library; `Forked` in a forked child; `Driver` when the driver cannot describe it.
     pub fn new(ordinal: u32) -> Result<Self> {
         let driver = Driver::ready()?;
-        let slots = REGISTRY.get_or_init(|| (0..driver.device_count()).map(|_| OnceLock::new()).collect());
+        let slots = REGISTRY.get_or_init(|| {
+            (0..driver.device_count())
+                .map(|_| OnceLock::new())
+                .collect()
+        });
         let Some(slot) = slots.get(ordinal as usize) else {
             let count = driver.device_count();
             return Err(Error::unavailable(
@@ -115,7 +119,9 @@ impl Device {
     #[must_use]
     pub fn all() -> Vec<Self> {
         let count = Self::count().unwrap_or(0);
-        (0..count).filter_map(|ordinal| Self::new(ordinal).ok()).collect()
+        (0..count)
+            .filter_map(|ordinal| Self::new(ordinal).ok())
+            .collect()
     }
 
     /// The ordinal, counted from 0 among the devices this process sees.
@@ -197,7 +203,13 @@ impl Inner {
         if compute_capability < MINIMUM_COMPUTE_CAPABILITY {
             let found = compute_capability;
             let need = MINIMUM_COMPUTE_CAPABILITY;
-            return Err(Unavailable::DeviceTooOld { ordinal, name, found, need }.into());
+            return Err(Unavailable::DeviceTooOld {
+                ordinal,
+                name,
+                found,
+                need,
+            }
+            .into());
         }
         Ok(Self {
             driver,

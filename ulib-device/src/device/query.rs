@@ -26,7 +26,10 @@ impl Device {
         // SAFETY: this device's context is current, by the guard; the call writes two integers.
         let status = unsafe { (self.table().cuMemGetInfo_v2)(&raw mut free, &raw mut total) };
         check(self.table(), "cuMemGetInfo_v2", status)?;
-        Ok(MemoryInfo { free: free as u64, total: total as u64 })
+        Ok(MemoryInfo {
+            free: free as u64,
+            total: total as u64,
+        })
     }
 
     /// The address on the PCI bus, such as `0000:01:00.0`.
@@ -53,13 +56,18 @@ impl Device {
         }
         let mut answer: c_int = 0;
         // SAFETY: both handles came from the driver; the call writes one integer.
-        let status = unsafe { (table.cuDeviceCanAccessPeer)(&raw mut answer, self.0.raw, other.0.raw) };
+        let status =
+            unsafe { (table.cuDeviceCanAccessPeer)(&raw mut answer, self.0.raw, other.0.raw) };
         check(table, "cuDeviceCanAccessPeer", status)?;
         Ok(answer != 0)
     }
 }
 
-pub(super) fn attribute_of(table: &Table, device: CUdevice, attribute: CUdevice_attribute) -> Result<i32> {
+pub(super) fn attribute_of(
+    table: &Table,
+    device: CUdevice,
+    attribute: CUdevice_attribute,
+) -> Result<i32> {
     let mut value: c_int = 0;
     // SAFETY: the handle came from the driver; the call writes one integer.
     let status = unsafe { (table.cuDeviceGetAttribute)(&raw mut value, attribute, device) };
@@ -69,8 +77,16 @@ pub(super) fn attribute_of(table: &Table, device: CUdevice, attribute: CUdevice_
 
 pub(super) fn compute_capability(table: &Table, device: CUdevice) -> Result<(i32, i32)> {
     Ok((
-        attribute_of(table, device, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
-        attribute_of(table, device, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        attribute_of(
+            table,
+            device,
+            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+        )?,
+        attribute_of(
+            table,
+            device,
+            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+        )?,
     ))
 }
 

@@ -40,7 +40,12 @@ impl Device {
         resource: Arc<dyn DeviceMemoryResource>,
     ) -> Result<Option<Arc<dyn DeviceMemoryResource>>> {
         same_device("set_memory_resource", self, resource.device())?;
-        let mut slot = self.0.resource.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self
+            .0
+            .resource
+            .0
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         Ok(slot.replace(resource))
     }
 

@@ -11,7 +11,9 @@ use crate::sys::{CUresult, CUstreamCaptureMode, Table};
 ///
 /// Without the driver, or with one that cannot change the mode, `work` just runs.
 pub fn relaxed_capture<R>(work: impl FnOnce() -> R) -> R {
-    let _guard = Driver::get().ok().and_then(|driver| Relaxed::enter(driver.table()));
+    let _guard = Driver::get()
+        .ok()
+        .and_then(|driver| Relaxed::enter(driver.table()));
     work()
 }
 

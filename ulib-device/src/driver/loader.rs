@@ -10,7 +10,11 @@ use std::error::Error as _;
 pub const DRIVER_VARIABLE: &str = "ULIB_CUDA_DRIVER";
 
 #[cfg(not(windows))]
-const CANDIDATES: &[&str] = &["libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", "libcuda.so"];
+const CANDIDATES: &[&str] = &[
+    "libcuda.so.1",
+    "/usr/lib/wsl/lib/libcuda.so.1",
+    "libcuda.so",
+];
 #[cfg(windows)]
 const CANDIDATES: &[&str] = &["nvcuda.dll"];
 
@@ -34,8 +38,15 @@ pub(super) fn search(variable: Option<&str>) -> Search {
 /// Opens the driver library as the environment and the platform say.
 pub(super) fn open() -> Result<Driver, Unavailable> {
     let variable = std::env::var_os(DRIVER_VARIABLE);
-    match search(variable.as_ref().map(|value| value.to_string_lossy()).as_deref()) {
-        Search::Disabled => Err(Unavailable::Disabled { by: DRIVER_VARIABLE.to_owned() }),
+    match search(
+        variable
+            .as_ref()
+            .map(|value| value.to_string_lossy())
+            .as_deref(),
+    ) {
+        Search::Disabled => Err(Unavailable::Disabled {
+            by: DRIVER_VARIABLE.to_owned(),
+        }),
         Search::Only(path) => open_first(&[&path]),
         Search::Usual => open_first(CANDIDATES),
     }
@@ -72,7 +83,9 @@ fn open_one(name: &str) -> Result<Driver, Unavailable> {
         Ok(library) => library,
         Err(error) => {
             // The outer error says only that opening failed; the loader's words are in its source.
-            let detail = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            let detail = error
+                .source()
+                .map_or_else(|| error.to_string(), ToString::to_string);
             return Err(classify(name, detail));
         }
     };
@@ -89,9 +102,14 @@ pub(super) fn classify(name: &str, detail: String) -> Unavailable {
     let absent = detail.contains("No such file or directory") && detail.starts_with(name)
         || cfg!(windows) && detail.contains("os error 126");
     if absent {
-        Unavailable::NoDriverLibrary { tried: vec![name.to_owned()] }
+        Unavailable::NoDriverLibrary {
+            tried: vec![name.to_owned()],
+        }
     } else {
-        Unavailable::DriverUnloadable { path: name.to_owned(), detail }
+        Unavailable::DriverUnloadable {
+            path: name.to_owned(),
+            detail,
+        }
     }
 }
 
@@ -113,9 +131,8 @@ pub(super) unsafe fn start(name: &str, resolver: SharedResolver) -> Result<Drive
     let address = resolver("cuDriverGetVersion").ok_or_else(|| missing("cuDriverGetVersion"))?;
     let library = file_of(address).unwrap_or_else(|| name.to_owned());
     // SAFETY: the caller promises the prototype that goes with the name.
-    let driver_version = unsafe {
-        core::mem::transmute::<NonNull<c_void>, proto::cuDriverGetVersion>(address)
-    };
+    let driver_version =
+        unsafe { core::mem::transmute::<NonNull<c_void>, proto::cuDriverGetVersion>(address) };
     let mut version: c_int = 0;
     // SAFETY: this entry works before initialisation and writes one integer.
     let answer = unsafe { driver_version(&raw mut version) };
@@ -124,12 +141,17 @@ pub(super) unsafe fn start(name: &str, resolver: SharedResolver) -> Result<Drive
     }
     // Before the table: a driver that is too old lacks entries, and its age is the better reason.
     if answer == CUresult::CUDA_SUCCESS && version < MINIMUM_VERSION {
-        return Err(Unavailable::DriverTooOld { found: version, need: MINIMUM_VERSION });
+        return Err(Unavailable::DriverTooOld {
+            found: version,
+            need: MINIMUM_VERSION,
+        });
     }
     // SAFETY: the caller's promise, handed on; the resolver outlives the table inside `Driver`.
     let table = unsafe { Table::load(&*resolver) }.map_err(missing)?;
     let fails = |status: CUresult| match status {
-        CUresult::CUDA_ERROR_STUB_LIBRARY => Unavailable::StubLibrary { path: library.clone() },
+        CUresult::CUDA_ERROR_STUB_LIBRARY => Unavailable::StubLibrary {
+            path: library.clone(),
+        },
         CUresult::CUDA_ERROR_NO_DEVICE => Unavailable::NoDevice,
         _ => Unavailable::Init {
             code: status.0.cast_signed(),
@@ -155,7 +177,13 @@ pub(super) unsafe fn start(name: &str, resolver: SharedResolver) -> Result<Drive
     if devices == 0 {
         return Err(Unavailable::NoDevice);
     }
-    Ok(Driver { table, version, library, devices, resolver: Box::new(resolver) })
+    Ok(Driver {
+        table,
+        version,
+        library,
+        devices,
+        resolver: Box::new(resolver),
+    })
 }
 
 /// The file that contains a function.

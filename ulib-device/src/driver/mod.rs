@@ -89,7 +89,9 @@ impl Driver {
     /// Every address that `resolver` returns is, for the rest of the process, a function of that name's prototype in
     /// [`crate::sys::proto`] that behaves as the driver's documentation says.
     #[doc(hidden)]
-    pub unsafe fn install<F>(resolver: F) -> std::result::Result<&'static Self, &'static Unavailable>
+    pub unsafe fn install<F>(
+        resolver: F,
+    ) -> std::result::Result<&'static Self, &'static Unavailable>
     where
         F: Fn(&str) -> Option<NonNull<c_void>> + Send + Sync + 'static,
     {

@@ -24,7 +24,10 @@ impl Kernel {
     /// # Errors
     /// As [`Module::load`] and [`Module::function`]; failures are not remembered.
     pub fn function(&self, device: &Device) -> Result<Function> {
-        device.module_cache().function(self, device).with_context(|| format!("kernel {}", self.entry))
+        device
+            .module_cache()
+            .function(self, device)
+            .with_context(|| format!("kernel {}", self.entry))
     }
 }
 
@@ -58,7 +61,9 @@ impl Cache {
             }
         };
         let function = module.function(kernel.entry)?;
-        loaded.functions.insert((text, kernel.entry), function.clone());
+        loaded
+            .functions
+            .insert((text, kernel.entry), function.clone());
         Ok(function)
     }
 }

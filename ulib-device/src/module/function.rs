@@ -31,7 +31,8 @@ impl Function {
         let mut raw: CUfunction = core::ptr::null_mut();
         // SAFETY: the context is current by the guard; the module is loaded while `module` lives; the name ends with
         // NUL; the call writes one pointer.
-        let status = unsafe { (table.cuModuleGetFunction)(&raw mut raw, module.handle(), text.as_ptr()) };
+        let status =
+            unsafe { (table.cuModuleGetFunction)(&raw mut raw, module.handle(), text.as_ptr()) };
         if status == CUresult::CUDA_ERROR_NOT_FOUND {
             return Err(absent("Module::function", "kernel", name));
         }
@@ -98,11 +99,16 @@ impl Function {
 }
 
 /// The context of `device` is current.
-fn attribute_of(device: &Device, function: CUfunction, attribute: CUfunction_attribute) -> Result<i32> {
+fn attribute_of(
+    device: &Device,
+    function: CUfunction,
+    attribute: CUfunction_attribute,
+) -> Result<i32> {
     let mut value: c_int = 0;
     // SAFETY: both callers hold the guard of this device, and the module the function came from; the call writes one
     // integer.
-    let status = unsafe { (device.table().cuFuncGetAttribute)(&raw mut value, attribute, function) };
+    let status =
+        unsafe { (device.table().cuFuncGetAttribute)(&raw mut value, attribute, function) };
     check(device.table(), "cuFuncGetAttribute", status)?;
     Ok(value)
 }

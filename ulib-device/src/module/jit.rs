@@ -24,8 +24,10 @@ impl Log {
             CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
         ];
         // The driver takes integers in the place of pointers here, and writes the length back.
-        let mut values: [*mut c_void; 2] =
-            [self.0.as_mut_ptr().cast(), core::ptr::without_provenance_mut(BYTES)];
+        let mut values: [*mut c_void; 2] = [
+            self.0.as_mut_ptr().cast(),
+            core::ptr::without_provenance_mut(BYTES),
+        ];
         load(2, options.as_mut_ptr(), values.as_mut_ptr())
     }
 
@@ -34,7 +36,11 @@ impl Log {
         let end = self.0.iter().position(|&byte| byte == 0).unwrap_or(BYTES);
         let text = String::from_utf8_lossy(&self.0[..end]);
         let text = text.trim();
-        if text.is_empty() { error } else { error.context(format!("the driver's translator says: {text}")) }
+        if text.is_empty() {
+            error
+        } else {
+            error.context(format!("the driver's translator says: {text}"))
+        }
     }
 }
 

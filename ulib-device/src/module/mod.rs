@@ -1,5 +1,8 @@
 //! Modules: programs for the device, loaded from PTX or from machine code.
-#![allow(unsafe_code, reason = "hands program images to the driver and asks for functions in them")]
+#![allow(
+    unsafe_code,
+    reason = "hands program images to the driver and asks for functions in them"
+)]
 
 mod cache;
 mod function;
@@ -37,7 +40,12 @@ impl Module {
     pub fn load(device: &Device, image: impl AsRef<[u8]>) -> Result<Self> {
         let image = image.as_ref();
         if image.is_empty() {
-            return Err(Error::invalid("Module::load", "image", "empty", "PTX text, a cubin or a fatbin"));
+            return Err(Error::invalid(
+                "Module::load",
+                "image",
+                "empty",
+                "PTX text, a cubin or a fatbin",
+            ));
         }
         let _context = device.bind()?;
         // The driver takes PTX as text that ends with NUL; one more byte after a binary changes nothing.
@@ -64,7 +72,10 @@ impl Module {
         check(device.table(), "cuModuleLoadDataEx", status)
             .map_err(|error| log.explain(error))
             .with_context(|| format!("loading a program on {device}"))?;
-        Ok(Self(Arc::new(Inner { device: device.clone(), raw: module as usize })))
+        Ok(Self(Arc::new(Inner {
+            device: device.clone(),
+            raw: module as usize,
+        })))
     }
 
     /// The device the program is loaded on.
@@ -101,7 +112,12 @@ impl Module {
         // SAFETY: the context is current by the guard; the module is loaded while `self` lives; the name ends with
         // NUL; the call writes two integers.
         let status = unsafe {
-            (table.cuModuleGetGlobal_v2)(&raw mut address, &raw mut bytes, self.handle(), text.as_ptr())
+            (table.cuModuleGetGlobal_v2)(
+                &raw mut address,
+                &raw mut bytes,
+                self.handle(),
+                text.as_ptr(),
+            )
         };
         if status == CUresult::CUDA_ERROR_NOT_FOUND {
             return Err(absent("Module::global", "variable", name));
@@ -115,14 +131,21 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let raw = self.raw as CUmodule;
         // SAFETY: loaded by `Module::load` and unloaded only here, when no clone and no function is left.
-        self.device.in_drop("cuModuleUnload", |table| unsafe { (table.cuModuleUnload)(raw) });
+        self.device.in_drop("cuModuleUnload", |table| unsafe {
+            (table.cuModuleUnload)(raw)
+        });
     }
 }
 
 fn c_name(op: &'static str, name: &str) -> Result<CString> {
-    CString::new(name).map_err(|_| Error::invalid(op, "name", format!("{name:?}"), "a name without NUL"))
+    CString::new(name)
+        .map_err(|_| Error::invalid(op, "name", format!("{name:?}"), "a name without NUL"))
 }
 
 fn absent(op: &'static str, what: &str, name: &str) -> Error {
-    Error::in_op(ErrorKind::InvalidArgument, op, format!("the program has no {what} {name:?}"))
+    Error::in_op(
+        ErrorKind::InvalidArgument,
+        op,
+        format!("the program has no {what} {name:?}"),
+    )
 }

@@ -5,7 +5,7 @@ use core::ffi::c_void;
 use core::ptr::NonNull;
 
 /// Where entry points come from: a name gives an address, or `None` when the library has no such symbol.
-pub type Resolver = dyn Fn(&str) -> Option<NonNull<c_void>>;
+pub type Resolver<'a> = dyn Fn(&str) -> Option<NonNull<c_void>> + 'a;
 
 macro_rules! driver_table {
     (required { $($req:ident)* } optional { $($opt:ident)* }) => {
@@ -36,7 +36,7 @@ macro_rules! driver_table {
             /// # Safety
             /// Every address that `resolve` returns is a function of that name's prototype in [`proto`], callable
             /// for as long as any copy of the table is in use.
-            pub unsafe fn load(resolve: &Resolver) -> Result<Self, &'static str> {
+            pub unsafe fn load(resolve: &Resolver<'_>) -> Result<Self, &'static str> {
                 Ok(Self {
                     $($req: {
                         let address = resolve(stringify!($req)).ok_or(stringify!($req))?;
