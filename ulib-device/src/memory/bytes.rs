@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ulib_core::{Error, Result};
 
-use super::{DeviceMemoryResource, held, uses::Uses};
+use super::uses::Uses;
+use super::{DeviceMemoryResource, held, is_shutdown};
 use crate::{Device, Stream, driver};
 
 /// What work on a stream does with a piece of memory.
@@ -201,7 +202,9 @@ impl DeviceBytes {
 
 impl Drop for DeviceBytes {
     fn drop(&mut self) {
-        if let Err(error) = self.release() {
+        if let Err(error) = self.release()
+            && !is_shutdown(&error)
+        {
             self.stream.device().record_drop_error(error.context("freeing device memory"));
         }
     }

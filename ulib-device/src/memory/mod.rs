@@ -18,7 +18,7 @@
 //!
 //! let device = Device::new(0)?;
 //! let pool = Arc::new(PoolResource::new(&device)?);
-//! device.set_memory_resource(Arc::new(Limiting::new(pool, 1 << 30)));
+//! device.set_memory_resource(Arc::new(Limiting::new(pool, 1 << 30)))?;
 //! let stream = Stream::legacy(&device);
 //! let values = DeviceMemory::from_slice(&[1.0_f32, 2.0, 3.0], &stream)?;
 //! assert_eq!(values.to_vec(&stream)?, [1.0, 2.0, 3.0]);
@@ -60,4 +60,10 @@ fn out_of_memory(device: &Device, bytes: usize, error: Error) -> Error {
     }
     let free = device.memory_info().map_or(0, |info| info.free);
     Error::out_of_memory(bytes as u64, free)
+}
+
+/// Whether the error only says that the driver is shutting down with the process, which nobody needs to hear.
+fn is_shutdown(error: &Error) -> bool {
+    let code = crate::sys::CUresult::CUDA_ERROR_DEINITIALIZED.0.cast_signed();
+    matches!(error.kind(), ErrorKind::Driver { code: found, .. } if *found == code)
 }

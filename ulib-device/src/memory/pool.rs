@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use ulib_core::{Error, ErrorKind, Result};
 
 use super::waiting::{Returned, Waiting};
-use super::{DeviceMemoryResource, DriverResource, out_of_memory};
+use super::{DeviceMemoryResource, DriverResource, is_shutdown, out_of_memory};
 use crate::driver::{Driver, check, forked, missing_entry, relaxed_capture};
 use crate::sys::{self, CUmemPool_attribute, Table};
 use crate::{Device, Stream};
@@ -68,7 +68,7 @@ impl PoolResource {
     ///
     /// `Unavailable`, saying why, when the device or the driver has no pools; else whatever the driver says.
     pub fn new(device: &Device) -> Result<Self> {
-        Self::with_release_threshold(device, device.memory_info()?.total / 16)
+        Self::with_release_threshold(device, device.total_bytes() / 16)
     }
 
     /// A new pool that keeps up to `threshold_bytes` of unused memory.
@@ -263,7 +263,9 @@ impl Drop for PoolResource {
             let status = relaxed_capture(|| unsafe { (self.calls.destroy)(self.pool) });
             check(driver.table(), "cuMemPoolDestroy", status)
         });
-        if let Err(error) = destroyed {
+        if let Err(error) = destroyed
+            && !is_shutdown(&error)
+        {
             self.device.record_drop_error(error);
         }
     }

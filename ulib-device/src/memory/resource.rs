@@ -48,6 +48,7 @@ pub trait DeviceMemoryResource: Send + Sync + Debug {
     /// # Errors
     ///
     /// Whatever the driver says; see condition 5.
+    #[allow(unsafe_code, reason = "the caller's promise cannot be checked")]
     unsafe fn deallocate(&self, ptr: u64, bytes: usize, stream: &Stream) -> Result<()>;
 
     /// Returns cached memory that nobody uses to the driver. Waits for the device's queued work, because memory

@@ -9,17 +9,19 @@ use crate::{Event, Stream};
 #[derive(Debug)]
 struct Use {
     stream: Stream,
+    /// The stream's identity when it was used: the per-thread default stream has one per thread.
+    id: u64,
     /// Recorded on `stream` after its last use of the memory; `None` when not recorded since.
     after: Option<Event>,
 }
 
 impl Use {
     fn new(stream: &Stream) -> Self {
-        Self { stream: stream.clone(), after: None }
+        Self { stream: stream.clone(), id: stream.id(), after: None }
     }
 
     fn is_on(&self, stream: &Stream) -> bool {
-        same_stream(&self.stream, stream)
+        self.id == stream.id()
     }
 
     /// Makes later work on `next` wait for this use.
@@ -27,24 +29,28 @@ impl Use {
         if self.is_on(next) {
             return Ok(());
         }
-        let event = match self.after.take() {
-            Some(event) => event,
-            None => self.stream.record()?,
-        };
-        next.wait(self.after.insert(event))
+        if self.after.is_none() {
+            if self.of_another_thread() {
+                return self.stream.device().synchronize();
+            }
+            self.after = Some(self.stream.record()?);
+        }
+        self.after.as_ref().map_or(Ok(()), |event| next.wait(event))
     }
 
     /// Makes the host wait for this use.
     fn synchronize(&self) -> Result<()> {
         match &self.after {
             Some(event) => event.synchronize(),
+            None if self.of_another_thread() => self.stream.device().synchronize(),
             None => self.stream.synchronize(),
         }
     }
-}
 
-fn same_stream(a: &Stream, b: &Stream) -> bool {
-    a.id() == b.id() && a.device().ordinal() == b.device().ordinal()
+    /// Whether the handle means another stream on this thread than on the one that used it.
+    fn of_another_thread(&self) -> bool {
+        self.stream.id() != self.id
+    }
 }
 
 /// The uses of one piece of memory that later uses may have to wait for.
@@ -110,7 +116,7 @@ impl Uses {
         let mut first: Option<Error> = None;
         for earlier in self.write.iter_mut().chain(&mut self.reads) {
             if earlier.before(stream).is_err()
-                && let Err(error) = earlier.stream.synchronize()
+                && let Err(error) = earlier.synchronize()
             {
                 first.get_or_insert(error);
             }

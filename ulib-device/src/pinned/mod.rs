@@ -1,1 +1,22 @@
-//! Page-locked host memory.
+//! Page-locked ("pinned") host memory.
+//!
+//! Devices copy to and from pinned memory at the full speed of the bus and without the host, so it is what
+//! asynchronous copies need. It is ordinary process memory registered with the driver: a forked child can still read
+//! it. Pinning is slow and takes memory from the rest of the machine, so buffers come from a [`PinnedPool`] that keeps
+//! a bounded number of bytes for later.
+//!
+//! ```no_run
+//! use ulib_device::pinned::PinnedPool;
+//!
+//! let mut buffer = PinnedPool::global().acquire(1 << 20)?;
+//! buffer.fill(0);
+//! # Ok::<(), ulib_core::Error>(())
+//! ```
+
+mod bytes;
+mod classes;
+mod pool;
+mod region;
+
+pub use bytes::PinnedBytes;
+pub use pool::{PinnedPool, PinnedUse};

@@ -1,0 +1,109 @@
+//! One thread's share of the staging ring.
+
+use std::mem;
+
+use ulib_core::Result;
+
+use super::linear::{queue_download, queue_upload, settle};
+use super::work::Work;
+use crate::pinned::{PinnedBytes, PinnedPool};
+use crate::{Device, Event, Stream};
+
+/// The size of one staging buffer.
+pub(super) const BUFFER_BYTES: usize = 4 << 20;
+
+/// A stream and two buffers: while one is copied by the device, the host fills or empties the other.
+///
+/// Between copies the stream is idle and nobody uses the buffers.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) stream: Stream,
+    buffers: [Buffer; 2],
+}
+
+#[derive(Debug)]
+struct Buffer {
+    bytes: PinnedBytes,
+    /// Recorded after the buffer's last use on the stream.
+    after: Event,
+}
+
+impl Buffer {
+    fn new(device: &Device) -> Result<Self> {
+        Ok(Self {
+            bytes: PinnedPool::global().acquire_for(device, BUFFER_BYTES)?,
+            after: Event::new(device)?,
+        })
+    }
+}
+
+impl Lane {
+    pub(super) fn new(device: &Device) -> Result<Self> {
+        Ok(Self { stream: Stream::non_blocking(device)?, buffers: [Buffer::new(device)?, Buffer::new(device)?] })
+    }
+
+    /// Uploads chunks of at most [`BUFFER_BYTES`] to the device address `to` plus their offset, until there are none.
+    pub(super) fn upload<'a, I: Iterator<Item = (u64, &'a [u8])>>(&mut self, work: &Work<I>, to: u64) {
+        let queued = self.queue_uploads(work, to);
+        if let Err(error) = settle(queued, &self.stream) {
+            work.fail(error);
+        }
+    }
+
+    fn queue_uploads<'a, I: Iterator<Item = (u64, &'a [u8])>>(&mut self, work: &Work<I>, to: u64) -> Result<()> {
+        // Once bound, every call on this thread finds the context current.
+        let _context = self.stream.device().bind()?;
+        let mut queued = 0_usize;
+        while let Some((offset, chunk)) = work.take() {
+            let buffer = &mut self.buffers[queued % 2];
+            if queued >= 2 {
+                buffer.after.synchronize()?;
+            }
+            let staged = &mut buffer.bytes[..chunk.len()];
+            staged.copy_from_slice(chunk);
+            queue_upload(to + offset, staged.as_ptr(), staged.len(), &self.stream)?;
+            buffer.after.record(&self.stream)?;
+            queued += 1;
+            work.add_done(chunk.len());
+        }
+        Ok(())
+    }
+
+    /// Downloads chunks of at most [`BUFFER_BYTES`] from the device address `from` plus their offset, until there are
+    /// none.
+    pub(super) fn download<'a, I: Iterator<Item = (u64, &'a mut [u8])>>(&mut self, work: &Work<I>, from: u64) {
+        let emptied = self.queue_downloads(work, from);
+        if let Err(error) = settle(emptied, &self.stream) {
+            work.fail(error);
+        }
+    }
+
+    fn queue_downloads<'a, I: Iterator<Item = (u64, &'a mut [u8])>>(&mut self, work: &Work<I>, from: u64) -> Result<()> {
+        let _context = self.stream.device().bind()?;
+        // The chunk on its way into the other buffer.
+        let mut before: Option<&mut [u8]> = None;
+        let mut queued = 0_usize;
+        while let Some((offset, chunk)) = work.take() {
+            let buffer = &mut self.buffers[queued % 2];
+            queue_download(buffer.bytes.as_mut_ptr(), from + offset, chunk.len(), &self.stream)?;
+            buffer.after.record(&self.stream)?;
+            queued += 1;
+            if let Some(chunk) = mem::replace(&mut before, Some(chunk)) {
+                self.buffers[queued % 2].empty_into(chunk, work)?;
+            }
+        }
+        match before {
+            Some(chunk) => self.buffers[(queued + 1) % 2].empty_into(chunk, work),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Buffer {
+    fn empty_into<'a, I: Iterator<Item = (u64, &'a mut [u8])>>(&self, chunk: &mut [u8], work: &Work<I>) -> Result<()> {
+        self.after.synchronize()?;
+        chunk.copy_from_slice(&self.bytes[..chunk.len()]);
+        work.add_done(chunk.len());
+        Ok(())
+    }
+}

@@ -1,0 +1,149 @@
+//! Contiguous blocking copies between host and device.
+#![allow(unsafe_code, reason = "calls the driver's copy functions")]
+
+use ulib_core::Result;
+
+use super::bounds::check_range;
+use super::ring;
+use crate::driver::check;
+use crate::memory::{Access, DeviceBytes};
+use crate::pinned::PinnedPool;
+use crate::{Stream, hooks, stream};
+
+/// Ordinary memory is staged from this size on.
+const STAGED_FROM_BYTES: usize = 4 << 20;
+
+/// Copies of pinned memory are queued in pieces of this size, between which the watch is asked.
+const DIRECT_PIECE_BYTES: usize = 256 << 20;
+
+/// Copies `src` to the bytes of `dst` from `offset` on, ordered on `stream`. Blocks until they are there.
+///
+/// # Errors
+///
+/// `Index` when `dst` is too short, before anything is copied; `Interrupted` when the watch says so, and then any part
+/// of the bytes may have been copied; `Busy` while `stream` is being captured; else whatever the driver says.
+pub fn upload(dst: &DeviceBytes, offset: usize, src: &[u8], stream: &Stream) -> Result<()> {
+    check_range("upload", "the device memory", offset, src.len(), dst.len())?;
+    if src.is_empty() {
+        return Ok(());
+    }
+    stream::not_capturing("upload", stream)?;
+    dst.use_on(stream, Access::Write)?;
+    let to = dst.ptr() + offset as u64;
+    if src.len() >= STAGED_FROM_BYTES && !PinnedPool::global().owns(src) && !is_registered(src, stream)? {
+        let staged = ring::upload(to, src, stream)?;
+        if staged.is_done() {
+            return Ok(());
+        }
+    }
+    upload_direct(to, src, stream)
+}
+
+/// Copies the bytes of `src` from `offset` on to `dst`, ordered on `stream`. Blocks until they are there.
+///
+/// # Errors
+///
+/// As [`upload`].
+pub fn download(src: &DeviceBytes, offset: usize, dst: &mut [u8], stream: &Stream) -> Result<()> {
+    check_range("download", "the device memory", offset, dst.len(), src.len())?;
+    if dst.is_empty() {
+        return Ok(());
+    }
+    stream::not_capturing("download", stream)?;
+    src.use_on(stream, Access::Read)?;
+    let from = src.ptr() + offset as u64;
+    if dst.len() >= STAGED_FROM_BYTES && !PinnedPool::global().owns(dst) && !is_registered(dst, stream)? {
+        let staged = ring::download(from, dst, stream)?;
+        if staged.is_done() {
+            return Ok(());
+        }
+    }
+    download_direct(from, dst, stream)
+}
+
+/// What became of an attempt to go through the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Staged {
+    Done,
+    /// There is no ring to be had: nothing was copied.
+    NoRing,
+}
+
+impl Staged {
+    fn is_done(self) -> bool {
+        self == Self::Done
+    }
+}
+
+fn upload_direct(to: u64, src: &[u8], stream: &Stream) -> Result<()> {
+    let mut done = 0;
+    for piece in src.chunks(DIRECT_PIECE_BYTES) {
+        let copied = queue_upload(to + done, piece.as_ptr(), piece.len(), stream);
+        settle(copied, stream)?;
+        done += piece.len() as u64;
+        poll_between(done, src.len() as u64)?;
+    }
+    Ok(())
+}
+
+fn download_direct(from: u64, dst: &mut [u8], stream: &Stream) -> Result<()> {
+    let (mut done, total) = (0, dst.len() as u64);
+    for piece in dst.chunks_mut(DIRECT_PIECE_BYTES) {
+        let copied = queue_download(piece.as_mut_ptr(), from + done, piece.len(), stream);
+        settle(copied, stream)?;
+        done += piece.len() as u64;
+        poll_between(done, total)?;
+    }
+    Ok(())
+}
+
+fn poll_between(done: u64, total: u64) -> Result<()> {
+    if done < total { hooks::poll(done, total) } else { Ok(()) }
+}
+
+/// Waits until the driver no longer uses borrowed host memory, whatever went wrong.
+pub(super) fn settle(queued: Result<()>, stream: &Stream) -> Result<()> {
+    let finished = stream.synchronize().inspect_err(|_| {
+        // The copy may still run: the only other way to wait for it. If this fails as well the context is lost and
+        // runs nothing any more.
+        let _ = stream.device().synchronize();
+    });
+    queued.and(finished)
+}
+
+/// Queues a copy from the host. The caller keeps `len` bytes at `from` alive and unchanged until `stream` has got
+/// there, and has checked that the device range is within memory ordered on `stream`.
+pub(super) fn queue_upload(to: u64, from: *const u8, len: usize, stream: &Stream) -> Result<()> {
+    let _context = stream.device().bind()?;
+    let table = stream.device().table();
+    // SAFETY: the context of the stream's device is current; both ranges are valid, by this function's contract with
+    // its callers in this module, who checked the bounds and wait before they end the borrow of the host bytes.
+    let status = unsafe { (table.cuMemcpyHtoDAsync_v2)(to, from.cast(), len, stream.handle()) };
+    check(table, "cuMemcpyHtoDAsync_v2", status)
+}
+
+/// Queues a copy to the host; as [`queue_upload`] in the other direction: nobody else touches the host bytes meanwhile.
+pub(super) fn queue_download(to: *mut u8, from: u64, len: usize, stream: &Stream) -> Result<()> {
+    let _context = stream.device().bind()?;
+    let table = stream.device().table();
+    // SAFETY: the context of the stream's device is current; both ranges are valid, by this function's contract with
+    // its callers in this module, who checked the bounds and wait before they end the borrow of the host bytes.
+    let status = unsafe { (table.cuMemcpyDtoHAsync_v2)(to.cast(), from, len, stream.handle()) };
+    check(table, "cuMemcpyDtoHAsync_v2", status)
+}
+
+/// Whether somebody else has page-locked these bytes, so that the driver copies them at full speed itself.
+fn is_registered(bytes: &[u8], stream: &Stream) -> Result<bool> {
+    let device = stream.device();
+    let _context = device.bind()?;
+    let is_host = |byte: &u8| {
+        let attribute = crate::sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+        let mut kind = 0_u32;
+        let address = std::ptr::from_ref(byte) as u64;
+        // SAFETY: this attribute is one 32-bit number; the driver looks the address up and does not follow it. For an
+        // address it does not know it answers with an error.
+        let status = unsafe { (device.table().cuPointerGetAttribute)((&raw mut kind).cast(), attribute, address) };
+        status == crate::sys::CUresult::CUDA_SUCCESS && kind == crate::sys::CUmemorytype::CU_MEMORYTYPE_HOST.0
+    };
+    Ok(bytes.first().is_some_and(is_host) && bytes.last().is_some_and(is_host))
+}
