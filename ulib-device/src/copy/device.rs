@@ -35,7 +35,11 @@ pub fn copy_device(
             OP,
             "stream",
             format_args!("one of device {}", here.ordinal()),
-            format!("a stream of device {} or {}", to_device.ordinal(), from_device.ordinal()),
+            format!(
+                "a stream of device {} or {}",
+                to_device.ordinal(),
+                from_device.ordinal()
+            ),
         ));
     }
     if len == 0 {
@@ -48,7 +52,9 @@ pub fn copy_device(
             OP,
             "dst_offset",
             dst_offset,
-            format!("a range that does not overlap the {len} bytes copied from offset {src_offset}"),
+            format!(
+                "a range that does not overlap the {len} bytes copied from offset {src_offset}"
+            ),
         ));
     }
     src.use_on(stream, Access::Read)?;
@@ -60,10 +66,13 @@ pub fn copy_device(
         let status = unsafe { (table.cuMemcpyDtoDAsync_v2)(to, from, len, stream.handle()) };
         return check(table, "cuMemcpyDtoDAsync_v2", status);
     }
-    let (to_context, from_context) =
-        (to_device.primary_context()? as CUcontext, from_device.primary_context()? as CUcontext);
+    let (to_context, from_context) = (
+        to_device.primary_context()? as CUcontext,
+        from_device.primary_context()? as CUcontext,
+    );
     // SAFETY: as above, with the primary contexts of both devices, which are never released.
-    let status =
-        unsafe { (table.cuMemcpyPeerAsync)(to, to_context, from, from_context, len, stream.handle()) };
+    let status = unsafe {
+        (table.cuMemcpyPeerAsync)(to, to_context, from, from_context, len, stream.handle())
+    };
     check(table, "cuMemcpyPeerAsync", status)
 }

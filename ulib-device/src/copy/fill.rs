@@ -15,39 +15,70 @@ use crate::memory::{Access, DeviceBytes};
 ///
 /// `Index` when the range is outside the memory; `InvalidArgument` when the pattern has another length, `len` is not
 /// a multiple of it, or the first byte is not aligned to it; else whatever the driver says.
-pub fn fill(dst: &DeviceBytes, offset: usize, len: usize, pattern: &[u8], stream: &Stream) -> Result<()> {
+pub fn fill(
+    dst: &DeviceBytes,
+    offset: usize,
+    len: usize,
+    pattern: &[u8],
+    stream: &Stream,
+) -> Result<()> {
     const OP: &str = "fill";
     check_range(OP, "the device memory", offset, len, dst.len())?;
     let width = pattern.len();
     if !matches!(width, 1 | 2 | 4) {
-        return Err(Error::invalid(OP, "pattern", format_args!("{width} bytes long"), "1, 2 or 4 bytes"));
+        return Err(Error::invalid(
+            OP,
+            "pattern",
+            format_args!("{width} bytes long"),
+            "1, 2 or 4 bytes",
+        ));
     }
-    if len % width != 0 {
-        return Err(Error::invalid(OP, "len", len, format!("a multiple of the pattern's {width} bytes")));
+    if !len.is_multiple_of(width) {
+        return Err(Error::invalid(
+            OP,
+            "len",
+            len,
+            format!("a multiple of the pattern's {width} bytes"),
+        ));
     }
     if len == 0 {
         return Ok(());
     }
     let to = dst.ptr() + offset as u64;
-    if to % width as u64 != 0 {
-        return Err(Error::invalid(OP, "offset", offset, format!("aligned to the pattern's {width} bytes")));
+    if !to.is_multiple_of(width as u64) {
+        return Err(Error::invalid(
+            OP,
+            "offset",
+            offset,
+            format!("aligned to the pattern's {width} bytes"),
+        ));
     }
     dst.use_on(stream, Access::Write)?;
-    let (_context, table, handle) = (stream.device().bind()?, stream.device().table(), stream.handle());
+    let (_context, table, handle) = (
+        stream.device().bind()?,
+        stream.device().table(),
+        stream.handle(),
+    );
     // SAFETY (all three calls): the range was checked above to lie in live memory of the device whose context is
     // current, and to be aligned; the memory remembers the stream, so it is not freed before the fill has run.
     let (call, status) = match *pattern {
         // SAFETY: see above.
-        [a] => ("cuMemsetD8Async", unsafe { (table.cuMemsetD8Async)(to, a, len, handle) }),
+        [a] => ("cuMemsetD8Async", unsafe {
+            (table.cuMemsetD8Async)(to, a, len, handle)
+        }),
         [a, b] => {
             let value = u16::from_ne_bytes([a, b]);
             // SAFETY: see above.
-            ("cuMemsetD16Async", unsafe { (table.cuMemsetD16Async)(to, value, len / 2, handle) })
+            ("cuMemsetD16Async", unsafe {
+                (table.cuMemsetD16Async)(to, value, len / 2, handle)
+            })
         }
         [a, b, c, d] => {
             let value = u32::from_ne_bytes([a, b, c, d]);
             // SAFETY: see above.
-            ("cuMemsetD32Async", unsafe { (table.cuMemsetD32Async)(to, value, len / 4, handle) })
+            ("cuMemsetD32Async", unsafe {
+                (table.cuMemsetD32Async)(to, value, len / 4, handle)
+            })
         }
         _ => return Ok(()),
     };

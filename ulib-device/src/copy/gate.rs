@@ -14,18 +14,30 @@ pub(super) struct Gate<T> {
 
 impl<T> Gate<T> {
     pub(super) const fn new(value: T) -> Self {
-        Self { idle: Mutex::new(Some(value)), returned: Condvar::new() }
+        Self {
+            idle: Mutex::new(Some(value)),
+            returned: Condvar::new(),
+        }
     }
 
     /// Borrows the value once nobody else does; asks `go_on` every `period` of waiting.
-    pub(super) fn borrow(&self, period: Duration, mut go_on: impl FnMut() -> Result<()>) -> Result<Borrowed<'_, T>> {
+    pub(super) fn borrow(
+        &self,
+        period: Duration,
+        mut go_on: impl FnMut() -> Result<()>,
+    ) -> Result<Borrowed<'_, T>> {
         let mut idle = self.lock();
         loop {
             if let Some(value) = idle.take() {
-                return Ok(Borrowed { gate: self, value: Some(value) });
+                return Ok(Borrowed {
+                    gate: self,
+                    value: Some(value),
+                });
             }
-            let (again, timeout) =
-                self.returned.wait_timeout(idle, period).unwrap_or_else(PoisonError::into_inner);
+            let (again, timeout) = self
+                .returned
+                .wait_timeout(idle, period)
+                .unwrap_or_else(PoisonError::into_inner);
             idle = again;
             if timeout.timed_out() && idle.is_none() {
                 // Not under the lock: the caller's function may do anything.
@@ -64,6 +76,7 @@ impl<T: Default> Borrowed<'_, T> {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, reason = "a test that expects fails by panicking")]
 mod tests {
     use super::*;
     use ulib_core::Error;
@@ -74,7 +87,9 @@ mod tests {
         let period = Duration::from_millis(1);
         let mut first = gate.borrow(period, || Ok(())).expect("idle");
         first.with(|value| *value = 7);
-        let error = gate.borrow(period, || Err(Error::interrupted("test"))).expect_err("held");
+        let error = gate
+            .borrow(period, || Err(Error::interrupted("test")))
+            .expect_err("held");
         assert_eq!(error.kind(), &ulib_core::ErrorKind::Interrupted);
         std::thread::scope(|scope| {
             scope.spawn(|| {

@@ -1,7 +1,5 @@
 //! One thread's share of the staging ring.
 
-use std::mem;
-
 use ulib_core::Result;
 
 use super::linear::{queue_download, queue_upload, settle};
@@ -39,18 +37,29 @@ impl Buffer {
 
 impl Lane {
     pub(super) fn new(device: &Device) -> Result<Self> {
-        Ok(Self { stream: Stream::non_blocking(device)?, buffers: [Buffer::new(device)?, Buffer::new(device)?] })
+        Ok(Self {
+            stream: Stream::non_blocking(device)?,
+            buffers: [Buffer::new(device)?, Buffer::new(device)?],
+        })
     }
 
     /// Uploads chunks of at most [`BUFFER_BYTES`] to the device address `to` plus their offset, until there are none.
-    pub(super) fn upload<'a, I: Iterator<Item = (u64, &'a [u8])>>(&mut self, work: &Work<I>, to: u64) {
+    pub(super) fn upload<'a, I: Iterator<Item = (u64, &'a [u8])>>(
+        &mut self,
+        work: &Work<I>,
+        to: u64,
+    ) {
         let queued = self.queue_uploads(work, to);
         if let Err(error) = settle(queued, &self.stream) {
             work.fail(error);
         }
     }
 
-    fn queue_uploads<'a, I: Iterator<Item = (u64, &'a [u8])>>(&mut self, work: &Work<I>, to: u64) -> Result<()> {
+    fn queue_uploads<'a, I: Iterator<Item = (u64, &'a [u8])>>(
+        &mut self,
+        work: &Work<I>,
+        to: u64,
+    ) -> Result<()> {
         // Once bound, every call on this thread finds the context current.
         let _context = self.stream.device().bind()?;
         let mut queued = 0_usize;
@@ -71,24 +80,37 @@ impl Lane {
 
     /// Downloads chunks of at most [`BUFFER_BYTES`] from the device address `from` plus their offset, until there are
     /// none.
-    pub(super) fn download<'a, I: Iterator<Item = (u64, &'a mut [u8])>>(&mut self, work: &Work<I>, from: u64) {
+    pub(super) fn download<'a, I: Iterator<Item = (u64, &'a mut [u8])>>(
+        &mut self,
+        work: &Work<I>,
+        from: u64,
+    ) {
         let emptied = self.queue_downloads(work, from);
         if let Err(error) = settle(emptied, &self.stream) {
             work.fail(error);
         }
     }
 
-    fn queue_downloads<'a, I: Iterator<Item = (u64, &'a mut [u8])>>(&mut self, work: &Work<I>, from: u64) -> Result<()> {
+    fn queue_downloads<'a, I: Iterator<Item = (u64, &'a mut [u8])>>(
+        &mut self,
+        work: &Work<I>,
+        from: u64,
+    ) -> Result<()> {
         let _context = self.stream.device().bind()?;
         // The chunk on its way into the other buffer.
         let mut before: Option<&mut [u8]> = None;
         let mut queued = 0_usize;
         while let Some((offset, chunk)) = work.take() {
             let buffer = &mut self.buffers[queued % 2];
-            queue_download(buffer.bytes.as_mut_ptr(), from + offset, chunk.len(), &self.stream)?;
+            queue_download(
+                buffer.bytes.as_mut_ptr(),
+                from + offset,
+                chunk.len(),
+                &self.stream,
+            )?;
             buffer.after.record(&self.stream)?;
             queued += 1;
-            if let Some(chunk) = mem::replace(&mut before, Some(chunk)) {
+            if let Some(chunk) = before.replace(chunk) {
                 self.buffers[queued % 2].empty_into(chunk, work)?;
             }
         }
@@ -100,7 +122,11 @@ impl Lane {
 }
 
 impl Buffer {
-    fn empty_into<'a, I: Iterator<Item = (u64, &'a mut [u8])>>(&self, chunk: &mut [u8], work: &Work<I>) -> Result<()> {
+    fn empty_into<'a, I: Iterator<Item = (u64, &'a mut [u8])>>(
+        &self,
+        chunk: &mut [u8],
+        work: &Work<I>,
+    ) -> Result<()> {
         self.after.synchronize()?;
         chunk.copy_from_slice(&self.bytes[..chunk.len()]);
         work.add_done(chunk.len());

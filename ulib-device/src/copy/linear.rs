@@ -30,7 +30,10 @@ pub fn upload(dst: &DeviceBytes, offset: usize, src: &[u8], stream: &Stream) -> 
     stream::not_capturing("upload", stream)?;
     dst.use_on(stream, Access::Write)?;
     let to = dst.ptr() + offset as u64;
-    if src.len() >= STAGED_FROM_BYTES && !PinnedPool::global().owns(src) && !is_registered(src, stream)? {
+    if src.len() >= STAGED_FROM_BYTES
+        && !PinnedPool::global().owns(src)
+        && !is_registered(src, stream)?
+    {
         let staged = ring::upload(to, src, stream)?;
         if staged.is_done() {
             return Ok(());
@@ -45,14 +48,23 @@ pub fn upload(dst: &DeviceBytes, offset: usize, src: &[u8], stream: &Stream) -> 
 ///
 /// As [`upload`].
 pub fn download(src: &DeviceBytes, offset: usize, dst: &mut [u8], stream: &Stream) -> Result<()> {
-    check_range("download", "the device memory", offset, dst.len(), src.len())?;
+    check_range(
+        "download",
+        "the device memory",
+        offset,
+        dst.len(),
+        src.len(),
+    )?;
     if dst.is_empty() {
         return Ok(());
     }
     stream::not_capturing("download", stream)?;
     src.use_on(stream, Access::Read)?;
     let from = src.ptr() + offset as u64;
-    if dst.len() >= STAGED_FROM_BYTES && !PinnedPool::global().owns(dst) && !is_registered(dst, stream)? {
+    if dst.len() >= STAGED_FROM_BYTES
+        && !PinnedPool::global().owns(dst)
+        && !is_registered(dst, stream)?
+    {
         let staged = ring::download(from, dst, stream)?;
         if staged.is_done() {
             return Ok(());
@@ -98,7 +110,11 @@ fn download_direct(from: u64, dst: &mut [u8], stream: &Stream) -> Result<()> {
 }
 
 fn poll_between(done: u64, total: u64) -> Result<()> {
-    if done < total { hooks::poll(done, total) } else { Ok(()) }
+    if done < total {
+        hooks::poll(done, total)
+    } else {
+        Ok(())
+    }
 }
 
 /// Waits until the driver no longer uses borrowed host memory, whatever went wrong.
@@ -142,8 +158,11 @@ fn is_registered(bytes: &[u8], stream: &Stream) -> Result<bool> {
         let address = std::ptr::from_ref(byte) as u64;
         // SAFETY: this attribute is one 32-bit number; the driver looks the address up and does not follow it. For an
         // address it does not know it answers with an error.
-        let status = unsafe { (device.table().cuPointerGetAttribute)((&raw mut kind).cast(), attribute, address) };
-        status == crate::sys::CUresult::CUDA_SUCCESS && kind == crate::sys::CUmemorytype::CU_MEMORYTYPE_HOST.0
+        let status = unsafe {
+            (device.table().cuPointerGetAttribute)((&raw mut kind).cast(), attribute, address)
+        };
+        status == crate::sys::CUresult::CUDA_SUCCESS
+            && kind == crate::sys::CUmemorytype::CU_MEMORYTYPE_HOST.0
     };
     Ok(bytes.first().is_some_and(is_host) && bytes.last().is_some_and(is_host))
 }

@@ -33,9 +33,17 @@ impl Pending {
         let queued = copy(&mut buffer).and_then(|()| after.record(stream));
         if let Err(error) = queued {
             // Waits before the buffer goes back to its pool.
-            return settle(Err(error), stream).map(|()| Self { buffer: Some(buffer), stream: stream.clone(), after });
+            return settle(Err(error), stream).map(|()| Self {
+                buffer: Some(buffer),
+                stream: stream.clone(),
+                after,
+            });
         }
-        Ok(Self { buffer: Some(buffer), stream: stream.clone(), after })
+        Ok(Self {
+            buffer: Some(buffer),
+            stream: stream.clone(),
+            after,
+        })
     }
 
     /// Whether the copy has finished; does not wait.
@@ -57,19 +65,26 @@ impl Pending {
         match self.buffer.take() {
             Some(buffer) => Ok(buffer),
             // Only a value that was waited for or dropped has no buffer, and both consume it.
-            None => Err(ulib_core::Error::busy("Pending::wait", "the buffer was given back already")),
+            None => Err(ulib_core::Error::busy(
+                "Pending::wait",
+                "the buffer was given back already",
+            )),
         }
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        let Some(buffer) = self.buffer.take() else { return };
+        let Some(buffer) = self.buffer.take() else {
+            return;
+        };
         if !forked()
             && self.after.synchronize().is_err()
             && let Err(error) = settle(Ok(()), &self.stream)
         {
-            self.stream.device().record_drop_error(error.context("waiting for an asynchronous copy"));
+            self.stream
+                .device()
+                .record_drop_error(error.context("waiting for an asynchronous copy"));
         }
         drop(buffer);
     }
@@ -80,8 +95,19 @@ impl Drop for Pending {
 /// # Errors
 ///
 /// `Index` when `dst` is too short; else whatever the driver says. `src` goes back to its pool then.
-pub fn upload_async(dst: &DeviceBytes, offset: usize, src: PinnedBytes, stream: &Stream) -> Result<Pending> {
-    check_range("upload_async", "the device memory", offset, src.len(), dst.len())?;
+pub fn upload_async(
+    dst: &DeviceBytes,
+    offset: usize,
+    src: PinnedBytes,
+    stream: &Stream,
+) -> Result<Pending> {
+    check_range(
+        "upload_async",
+        "the device memory",
+        offset,
+        src.len(),
+        dst.len(),
+    )?;
     dst.use_on(stream, Access::Write)?;
     let to = dst.ptr() + offset as u64;
     Pending::queue(src, stream, |src| match src.len() {
@@ -95,8 +121,19 @@ pub fn upload_async(dst: &DeviceBytes, offset: usize, src: PinnedBytes, stream: 
 /// # Errors
 ///
 /// `Index` when `src` is too short; else whatever the driver says. `dst` goes back to its pool then.
-pub fn download_async(src: &DeviceBytes, offset: usize, dst: PinnedBytes, stream: &Stream) -> Result<Pending> {
-    check_range("download_async", "the device memory", offset, dst.len(), src.len())?;
+pub fn download_async(
+    src: &DeviceBytes,
+    offset: usize,
+    dst: PinnedBytes,
+    stream: &Stream,
+) -> Result<Pending> {
+    check_range(
+        "download_async",
+        "the device memory",
+        offset,
+        dst.len(),
+        src.len(),
+    )?;
     src.use_on(stream, Access::Read)?;
     let from = src.ptr() + offset as u64;
     Pending::queue(dst, stream, |dst| match dst.len() {

@@ -25,7 +25,9 @@ struct Ring {
     lanes: BTreeMap<u32, Vec<Lane>>,
 }
 
-static RING: Gate<Ring> = Gate::new(Ring { lanes: BTreeMap::new() });
+static RING: Gate<Ring> = Gate::new(Ring {
+    lanes: BTreeMap::new(),
+});
 
 thread_local! {
     /// Whether this thread waits for a staged copy: its watch may copy as well, and must not wait for itself.
@@ -35,16 +37,27 @@ thread_local! {
 /// Copies `src` to the device address `to`, ordered after `stream`, and waits. The caller has checked the range.
 pub(super) fn upload(to: u64, src: &[u8], stream: &Stream) -> Result<Staged> {
     let plan = Plan::of(src.len());
-    let chunks = (0_u64..).step_by(plan.chunk_bytes).zip(src.chunks(plan.chunk_bytes));
-    run(plan, Work::new(chunks, src.len() as u64), stream, |lane, work| lane.upload(work, to))
+    let chunks = (0_u64..)
+        .step_by(plan.chunk_bytes)
+        .zip(src.chunks(plan.chunk_bytes));
+    run(
+        plan,
+        Work::new(chunks, src.len() as u64),
+        stream,
+        |lane, work| lane.upload(work, to),
+    )
 }
 
 /// Copies from the device address `from` to `dst`, ordered after `stream`, and waits. The caller has checked the
 /// range.
 pub(super) fn download(from: u64, dst: &mut [u8], stream: &Stream) -> Result<Staged> {
     let (plan, total) = (Plan::of(dst.len()), dst.len() as u64);
-    let chunks = (0_u64..).step_by(plan.chunk_bytes).zip(dst.chunks_mut(plan.chunk_bytes));
-    run(plan, Work::new(chunks, total), stream, |lane, work| lane.download(work, from))
+    let chunks = (0_u64..)
+        .step_by(plan.chunk_bytes)
+        .zip(dst.chunks_mut(plan.chunk_bytes));
+    run(plan, Work::new(chunks, total), stream, |lane, work| {
+        lane.download(work, from)
+    })
 }
 
 /// How a copy is divided.
@@ -56,7 +69,10 @@ struct Plan {
 
 impl Plan {
     fn of(bytes: usize) -> Self {
-        Self::with_threads(bytes, thread::available_parallelism().map_or(1, usize::from))
+        Self::with_threads(
+            bytes,
+            thread::available_parallelism().map_or(1, usize::from),
+        )
     }
 
     /// Two chunks a thread where the copy is large enough, and no thread without a chunk.
@@ -66,11 +82,19 @@ impl Plan {
             .div_ceil(2 * threads)
             .next_multiple_of(LEAST_CHUNK_BYTES)
             .clamp(LEAST_CHUNK_BYTES, BUFFER_BYTES);
-        Self { chunk_bytes, lanes: threads.min(bytes.div_ceil(2 * chunk_bytes)).max(1) }
+        Self {
+            chunk_bytes,
+            lanes: threads.min(bytes.div_ceil(2 * chunk_bytes)).max(1),
+        }
     }
 }
 
-fn run<C, I>(plan: Plan, work: Work<I>, stream: &Stream, each: impl Fn(&mut Lane, &Work<I>) + Sync) -> Result<Staged>
+fn run<C, I>(
+    plan: Plan,
+    work: Work<I>,
+    stream: &Stream,
+    each: impl Fn(&mut Lane, &Work<I>) + Sync,
+) -> Result<Staged>
 where
     C: Send,
     I: Iterator<Item = (u64, C)> + Send,
@@ -92,7 +116,11 @@ where
         }
         run_lanes(lanes, &work, &each);
         let outcome = work.outcome();
-        if outcome.is_err() && lanes.iter().any(|lane| !matches!(lane.stream.is_done(), Ok(true))) {
+        if outcome.is_err()
+            && lanes
+                .iter()
+                .any(|lane| !matches!(lane.stream.is_done(), Ok(true)))
+        {
             // A lane that could not be waited for is not used again.
             ring.lanes.remove(&device.ordinal());
         }
@@ -136,7 +164,11 @@ impl Ring {
             match Lane::new(device) {
                 Ok(lane) => lanes.push(lane),
                 Err(error) => {
-                    log::debug!("device {}: {} staging lanes instead of {count}: {error}", device.ordinal(), lanes.len());
+                    log::debug!(
+                        "device {}: {} staging lanes instead of {count}: {error}",
+                        device.ordinal(),
+                        lanes.len()
+                    );
                     break;
                 }
             }
@@ -173,12 +205,33 @@ mod tests {
         for threads in [0, 1, 2, 7, 16, 200] {
             for bytes in [1, 4 * MIB, 4 * MIB + 1, 33 * MIB, 1 << 30, usize::MAX / 2] {
                 let plan = Plan::with_threads(bytes, threads);
-                assert!((LEAST_CHUNK_BYTES..=BUFFER_BYTES).contains(&plan.chunk_bytes), "{plan:?}");
-                assert!((1..=MOST_LANES).contains(&plan.lanes) && plan.lanes <= threads.max(1), "{plan:?}");
-                assert!(plan.lanes <= bytes.div_ceil(plan.chunk_bytes), "{plan:?} for {bytes}");
+                assert!(
+                    (LEAST_CHUNK_BYTES..=BUFFER_BYTES).contains(&plan.chunk_bytes),
+                    "{plan:?}"
+                );
+                assert!(
+                    (1..=MOST_LANES).contains(&plan.lanes) && plan.lanes <= threads.max(1),
+                    "{plan:?}"
+                );
+                assert!(
+                    plan.lanes <= bytes.div_ceil(plan.chunk_bytes),
+                    "{plan:?} for {bytes}"
+                );
             }
         }
-        assert_eq!(Plan::with_threads(4 * MIB, 16), Plan { chunk_bytes: MIB, lanes: 2 });
-        assert_eq!(Plan::with_threads(1 << 30, 16), Plan { chunk_bytes: 4 * MIB, lanes: 16 });
+        assert_eq!(
+            Plan::with_threads(4 * MIB, 16),
+            Plan {
+                chunk_bytes: MIB,
+                lanes: 2
+            }
+        );
+        assert_eq!(
+            Plan::with_threads(1 << 30, 16),
+            Plan {
+                chunk_bytes: 4 * MIB,
+                lanes: 16
+            }
+        );
     }
 }

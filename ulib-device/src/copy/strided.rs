@@ -63,7 +63,15 @@ pub fn copy_2d(
     extent: Extent,
     stream: &Stream,
 ) -> Result<()> {
-    copy("copy_2d", dst, dst_pitch, src, src_pitch, Extent { depth: 1, ..extent }, stream)
+    copy(
+        "copy_2d",
+        dst,
+        dst_pitch,
+        src,
+        src_pitch,
+        Extent { depth: 1, ..extent },
+        stream,
+    )
 }
 
 /// Copies `extent.depth` planes of `extent.height` rows of `extent.width` bytes, each side at its own pitches. Ordered
@@ -105,7 +113,14 @@ fn copy(
     }
     let (to_pitch, from_pitch, extent) = merge(to_pitch, from_pitch, extent);
     if extent.height == 1 && extent.depth == 1 {
-        return copy_row(dst, to_pitch.offset, src, from_pitch.offset, extent.width, stream);
+        return copy_row(
+            dst,
+            to_pitch.offset,
+            src,
+            from_pitch.offset,
+            extent.width,
+            stream,
+        );
     }
     if let Some(source) = src.device() {
         source.use_on(stream, Access::Read)?;
@@ -118,18 +133,27 @@ fn copy(
             copy_host(to, to_pitch, from, from_pitch, extent);
             Ok(())
         }
-        (Target::Device(to), Source::Device(from)) => {
-            queue(End::device(to.ptr(), to_pitch), End::device(from.ptr(), from_pitch), extent, stream)
-        }
+        (Target::Device(to), Source::Device(from)) => queue(
+            End::device(to.ptr(), to_pitch),
+            End::device(from.ptr(), from_pitch),
+            extent,
+            stream,
+        ),
         (Target::Device(to), Source::Host(from)) => {
             stream::not_capturing(op, stream)?;
             let from = End::host(from.as_ptr().cast_mut(), from_pitch);
-            settle(queue(End::device(to.ptr(), to_pitch), from, extent, stream), stream)
+            settle(
+                queue(End::device(to.ptr(), to_pitch), from, extent, stream),
+                stream,
+            )
         }
         (Target::Host(to), Source::Device(from)) => {
             stream::not_capturing(op, stream)?;
             let to = End::host(to.as_mut_ptr(), to_pitch);
-            settle(queue(to, End::device(from.ptr(), from_pitch), extent, stream), stream)
+            settle(
+                queue(to, End::device(from.ptr(), from_pitch), extent, stream),
+                stream,
+            )
         }
     }
 }
@@ -137,25 +161,52 @@ fn copy(
 impl Pitch {
     /// The pitches with those that only one row or plane has replaced by the least possible, after checking that
     /// rows and planes do not overlap and end within `len` bytes.
-    fn normal(self, op: &'static str, side: &'static str, extent: Extent, len: usize) -> Result<Self> {
-        let too_large = || Error::overflow(op, format_args!("the extent {extent:?} at the pitch {self:?} of {side}"));
-        let row = if extent.height == 1 { extent.width } else { self.row };
+    fn normal(
+        self,
+        op: &'static str,
+        side: &'static str,
+        extent: Extent,
+        len: usize,
+    ) -> Result<Self> {
+        let too_large = || {
+            Error::overflow(
+                op,
+                format_args!("the extent {extent:?} at the pitch {self:?} of {side}"),
+            )
+        };
+        let row = if extent.height == 1 {
+            extent.width
+        } else {
+            self.row
+        };
         if row < extent.width {
             let expected = format!("at least the {} bytes of a row of {side}", extent.width);
             return Err(Error::invalid(op, "row pitch", self.row, expected));
         }
         // From the first byte of a plane to the end of its last row.
-        let plane_bytes =
-            row.checked_mul(extent.height - 1).and_then(|n| n.checked_add(extent.width)).ok_or_else(too_large)?;
-        let plane = if extent.depth == 1 { row.checked_mul(extent.height).ok_or_else(too_large)? } else { self.plane };
+        let plane_bytes = row
+            .checked_mul(extent.height - 1)
+            .and_then(|n| n.checked_add(extent.width))
+            .ok_or_else(too_large)?;
+        let plane = if extent.depth == 1 {
+            row.checked_mul(extent.height).ok_or_else(too_large)?
+        } else {
+            self.plane
+        };
         if extent.depth > 1 && plane < plane_bytes {
             let expected = format!("at least the {plane_bytes} bytes that a plane of {side} spans");
             return Err(Error::invalid(op, "plane pitch", self.plane, expected));
         }
-        let span =
-            plane.checked_mul(extent.depth - 1).and_then(|n| n.checked_add(plane_bytes)).ok_or_else(too_large)?;
+        let span = plane
+            .checked_mul(extent.depth - 1)
+            .and_then(|n| n.checked_add(plane_bytes))
+            .ok_or_else(too_large)?;
         check_range(op, side, self.offset, span, len)?;
-        Ok(Self { offset: self.offset, row, plane })
+        Ok(Self {
+            offset: self.offset,
+            row,
+            plane,
+        })
     }
 }
 
@@ -165,17 +216,33 @@ fn merge(mut to: Pitch, mut from: Pitch, mut extent: Extent) -> (Pitch, Pitch, E
     if rows_join(to) && rows_join(from) {
         // A plane becomes a row, and the planes become the rows of one plane.
         let width = extent.width * extent.height;
-        let joined = |pitch: Pitch| Pitch { offset: pitch.offset, row: pitch.plane, plane: 0 };
+        let joined = |pitch: Pitch| Pitch {
+            offset: pitch.offset,
+            row: pitch.plane,
+            plane: 0,
+        };
         (to, from) = (joined(to), joined(from));
-        extent = Extent { width, height: extent.depth, depth: 1 };
+        extent = Extent {
+            width,
+            height: extent.depth,
+            depth: 1,
+        };
         if extent.height > 1 && to.row == width && from.row == width {
-            extent = Extent { width: width * extent.height, height: 1, depth: 1 };
+            extent = Extent {
+                width: width * extent.height,
+                height: 1,
+                depth: 1,
+            };
         }
     } else if extent.depth > 1
         && to.row.checked_mul(extent.height) == Some(to.plane)
         && from.row.checked_mul(extent.height) == Some(from.plane)
     {
-        extent = Extent { width: extent.width, height: extent.height * extent.depth, depth: 1 };
+        extent = Extent {
+            width: extent.width,
+            height: extent.height * extent.depth,
+            depth: 1,
+        };
     }
     (to, from, extent)
 }
@@ -196,14 +263,19 @@ fn copy_row(
         }
         (Target::Device(dst), Source::Device(src)) => copy_device(dst, to, src, from, len, stream),
         (Target::Device(dst), Source::Host(src)) => upload(dst, to, &src[from..from + len], stream),
-        (Target::Host(dst), Source::Device(src)) => download(src, from, &mut dst[to..to + len], stream),
+        (Target::Host(dst), Source::Device(src)) => {
+            download(src, from, &mut dst[to..to + len], stream)
+        }
     }
 }
 
 fn copy_host(dst: &mut [u8], to: Pitch, src: &[u8], from: Pitch, extent: Extent) {
     for z in 0..extent.depth {
         for y in 0..extent.height {
-            let (to, from) = (to.offset + z * to.plane + y * to.row, from.offset + z * from.plane + y * from.row);
+            let (to, from) = (
+                to.offset + z * to.plane + y * to.row,
+                from.offset + z * from.plane + y * from.row,
+            );
             dst[to..to + extent.width].copy_from_slice(&src[from..from + extent.width]);
         }
     }

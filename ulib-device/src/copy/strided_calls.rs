@@ -33,11 +33,19 @@ impl End {
     }
 
     fn at(kind: CUmemorytype, start: u64, pitch: Pitch) -> Self {
-        Self { kind, address: start + pitch.offset as u64, row: pitch.row, plane: pitch.plane }
+        Self {
+            kind,
+            address: start + pitch.offset as u64,
+            row: pitch.row,
+            plane: pitch.plane,
+        }
     }
 
     fn forward(self, bytes: usize) -> Self {
-        Self { address: self.address + bytes as u64, ..self }
+        Self {
+            address: self.address + bytes as u64,
+            ..self
+        }
     }
 
     fn is_device(self) -> bool {
@@ -46,7 +54,7 @@ impl End {
 
     /// Whether the plane pitch is a whole number of rows, as the driver's 3-D copies want it.
     fn has_whole_planes(self) -> bool {
-        self.plane % self.row == 0
+        self.plane.is_multiple_of(self.row)
     }
 }
 
@@ -57,7 +65,12 @@ pub(super) fn queue(to: End, from: End, extent: Extent, stream: &Stream) -> Resu
     if to.row > MOST_PITCH_BYTES || from.row > MOST_PITCH_BYTES {
         return each(extent.depth, to.plane, from.plane, |z_to, z_from| {
             each(extent.height, to.row, from.row, |y_to, y_from| {
-                queue_row(to.forward(z_to + y_to), from.forward(z_from + y_from), extent.width, stream)
+                queue_row(
+                    to.forward(z_to + y_to),
+                    from.forward(z_from + y_from),
+                    extent.width,
+                    stream,
+                )
             })
         });
     }
@@ -73,7 +86,12 @@ pub(super) fn queue(to: End, from: End, extent: Extent, stream: &Stream) -> Resu
     })
 }
 
-fn each(count: usize, to: usize, from: usize, mut one: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
+fn each(
+    count: usize,
+    to: usize,
+    from: usize,
+    mut one: impl FnMut(usize, usize) -> Result<()>,
+) -> Result<()> {
     (0..count).try_for_each(|index| one(index * to, index * from))
 }
 
@@ -102,7 +120,9 @@ fn queue_2d(to: End, from: End, extent: Extent, stream: &Stream) -> Result<()> {
     // SAFETY: the structure is valid for the call and describes ranges that the callers of `queue` checked and keep
     // alive; the context of the stream's device is current.
     let status = unsafe { (table.cuMemcpy2DAsync_v2)(&raw const copy, stream.handle()) };
-    let unaligned = table.cuMemcpy2DUnaligned_v2.filter(|_| to.is_device() && from.is_device());
+    let unaligned = table
+        .cuMemcpy2DUnaligned_v2
+        .filter(|_| to.is_device() && from.is_device());
     if let (CUresult::CUDA_ERROR_INVALID_VALUE, Some(unaligned)) = (status, unaligned) {
         // Within a device the asynchronous copy may refuse a pitch that did not come from `cuMemAllocPitch`. The
         // call that takes any pitch has no stream, so the stream is waited for on both sides of it.

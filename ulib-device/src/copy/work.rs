@@ -71,12 +71,15 @@ impl<C, I: Iterator<Item = (u64, C)>> Work<I> {
     pub(super) fn watch(&self) {
         let mut running = lock(&self.running);
         while *running > 0 {
-            let (again, timeout) =
-                self.ended.wait_timeout(running, WATCH_PERIOD).unwrap_or_else(PoisonError::into_inner);
+            let (again, timeout) = self
+                .ended
+                .wait_timeout(running, WATCH_PERIOD)
+                .unwrap_or_else(PoisonError::into_inner);
             running = again;
             if timeout.timed_out() && !self.stop.load(Ordering::Relaxed) {
                 drop(running);
-                if let Err(interrupted) = hooks::poll(self.done.load(Ordering::Relaxed), self.total) {
+                if let Err(interrupted) = hooks::poll(self.done.load(Ordering::Relaxed), self.total)
+                {
                     self.fail(interrupted);
                 }
                 running = lock(&self.running);
@@ -86,7 +89,10 @@ impl<C, I: Iterator<Item = (u64, C)>> Work<I> {
 
     /// What became of the copy, after all threads have ended.
     pub(super) fn outcome(self) -> Result<()> {
-        self.failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+        self.failure
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+            .map_or(Ok(()), Err)
     }
 }
 

@@ -65,7 +65,11 @@ impl DeviceBytes {
     ///
     /// `InvalidArgument` when `resource` and `stream` are of different devices, else as
     /// [`DeviceMemoryResource::allocate`].
-    pub fn allocate_from(resource: Arc<dyn DeviceMemoryResource>, stream: &Stream, len: usize) -> Result<Self> {
+    pub fn allocate_from(
+        resource: Arc<dyn DeviceMemoryResource>,
+        stream: &Stream,
+        len: usize,
+    ) -> Result<Self> {
         let (of_resource, of_stream) = (resource.device().ordinal(), stream.device().ordinal());
         if of_resource != of_stream {
             return Err(Error::invalid(
@@ -76,19 +80,27 @@ impl DeviceBytes {
             ));
         }
         if len == 0 {
-            return Ok(Self::with_owner(0, 0, stream, Owner::Nobody, Uses::default()));
+            return Ok(Self::with_owner(
+                0,
+                0,
+                stream,
+                Owner::Nobody,
+                Uses::default(),
+            ));
         }
         let ptr = resource.allocate(len, stream)?;
         held::add(of_stream, len);
-        Ok(Self::with_owner(ptr, len, stream, Owner::Resource(resource), Uses::allocated_on(stream)))
+        Ok(Self::with_owner(
+            ptr,
+            len,
+            stream,
+            Owner::Resource(resource),
+            Uses::allocated_on(stream),
+        ))
     }
 
     /// Takes `len` bytes at `ptr` that something else owns. `owner` keeps them alive and is dropped after the last
     /// use known here has finished. They do not count as held.
-    ///
-    /// # Errors
-    ///
-    /// Whatever the driver says when asked for the legacy stream of `device`.
     ///
     /// # Safety
     ///
@@ -96,13 +108,24 @@ impl DeviceBytes {
     /// it in conflict with the uses made through the returned value; work queued on it before the call has finished
     /// or is ordered before what will be queued.
     #[allow(unsafe_code, reason = "declares what only the caller can promise")]
-    pub unsafe fn foreign(device: &Device, ptr: u64, len: usize, owner: Box<dyn Any + Send + Sync>) -> Result<Self> {
+    pub unsafe fn foreign(
+        device: &Device,
+        ptr: u64,
+        len: usize,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Self {
         let owner = Owner::Foreign(ManuallyDrop::new(owner));
-        Ok(Self::with_owner(ptr, len, &Stream::legacy(device), owner, Uses::default()))
+        Self::with_owner(ptr, len, &Stream::legacy(device), owner, Uses::default())
     }
 
     fn with_owner(ptr: u64, len: usize, stream: &Stream, owner: Owner, uses: Uses) -> Self {
-        Self { ptr, len, stream: stream.clone(), owner, uses: Mutex::new(uses) }
+        Self {
+            ptr,
+            len,
+            stream: stream.clone(),
+            owner,
+            uses: Mutex::new(uses),
+        }
     }
 
     /// The device address; 0 when there are no bytes.
@@ -205,7 +228,9 @@ impl Drop for DeviceBytes {
         if let Err(error) = self.release()
             && !is_shutdown(&error)
         {
-            self.stream.device().record_drop_error(error.context("freeing device memory"));
+            self.stream
+                .device()
+                .record_drop_error(error.context("freeing device memory"));
         }
     }
 }

@@ -3,9 +3,9 @@
 
 use ulib_core::Result;
 
+use super::DeviceMemoryResource;
 use super::out_of_memory;
 use super::waiting::{Returned, Waiting};
-use super::DeviceMemoryResource;
 use crate::driver::{Driver, check, relaxed_capture};
 use crate::{Device, Stream};
 
@@ -21,7 +21,10 @@ impl DriverResource {
     /// The driver's memory of `device`.
     #[must_use]
     pub fn new(device: &Device) -> Self {
-        Self { device: device.clone(), waiting: Waiting::default() }
+        Self {
+            device: device.clone(),
+            waiting: Waiting::default(),
+        }
     }
 
     fn try_allocate(&self, bytes: usize) -> Result<u64> {
@@ -61,7 +64,8 @@ impl DeviceMemoryResource for DriverResource {
             return Ok(0);
         }
         self.free_waiting();
-        self.try_allocate(bytes).map_err(|error| out_of_memory(&self.device, bytes, error))
+        self.try_allocate(bytes)
+            .map_err(|error| out_of_memory(&self.device, bytes, error))
     }
 
     unsafe fn deallocate(&self, ptr: u64, _bytes: usize, stream: &Stream) -> Result<()> {
@@ -69,12 +73,16 @@ impl DeviceMemoryResource for DriverResource {
             return Ok(());
         }
         self.free_waiting();
-        let returned = Returned { ptr, stream: stream.clone() };
+        let returned = Returned {
+            ptr,
+            stream: stream.clone(),
+        };
         if stream.is_capturing().unwrap_or(false) {
             self.waiting.push(returned);
             return Ok(());
         }
-        self.free(&returned).inspect_err(|_| self.waiting.push(returned))
+        self.free(&returned)
+            .inspect_err(|_| self.waiting.push(returned))
     }
 
     fn trim(&self) -> Result<()> {

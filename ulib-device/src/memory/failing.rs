@@ -21,7 +21,10 @@ impl Failing {
     /// Makes the `nth` allocation from now fail, counted from 1; 0 makes none fail.
     #[must_use]
     pub fn nth(inner: Arc<dyn DeviceMemoryResource>, nth: u64) -> Self {
-        Self { inner, remaining: AtomicU64::new(nth) }
+        Self {
+            inner,
+            remaining: AtomicU64::new(nth),
+        }
     }
 
     /// Makes the `nth` allocation from now fail, counted from 1; 0 makes none fail.
@@ -31,7 +34,9 @@ impl Failing {
 
     fn is_the_one(&self) -> bool {
         let counted = |left: u64| left.checked_sub(1);
-        self.remaining.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted) == Ok(1)
+        self.remaining
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted)
+            == Ok(1)
     }
 }
 

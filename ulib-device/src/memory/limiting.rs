@@ -22,7 +22,11 @@ impl Limiting {
     /// Limits `inner` to `limit_bytes` in use at a time.
     #[must_use]
     pub fn new(inner: Arc<dyn DeviceMemoryResource>, limit_bytes: u64) -> Self {
-        Self { inner, limit_bytes, used_bytes: AtomicU64::new(0) }
+        Self {
+            inner,
+            limit_bytes,
+            used_bytes: AtomicU64::new(0),
+        }
     }
 
     /// The limit in bytes.
@@ -38,11 +42,17 @@ impl Limiting {
     }
 
     fn reserve(&self, needs: u64) -> Result<()> {
-        let grown = |used: u64| used.checked_add(needs).filter(|&total| total <= self.limit_bytes);
-        self.used_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).map(drop).map_err(|used| {
-            Error::out_of_memory(needs, self.limit_bytes - used)
-                .context(format!("memory limited to {} bytes", self.limit_bytes))
-        })
+        let grown = |used: u64| {
+            used.checked_add(needs)
+                .filter(|&total| total <= self.limit_bytes)
+        };
+        self.used_bytes
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown)
+            .map(drop)
+            .map_err(|used| {
+                Error::out_of_memory(needs, self.limit_bytes - used)
+                    .context(format!("memory limited to {} bytes", self.limit_bytes))
+            })
     }
 
     fn give_back(&self, bytes: u64) {
@@ -58,7 +68,9 @@ impl DeviceMemoryResource for Limiting {
     fn allocate(&self, bytes: usize, stream: &Stream) -> Result<u64> {
         let needs = bytes as u64;
         self.reserve(needs)?;
-        self.inner.allocate(bytes, stream).inspect_err(|_| self.give_back(needs))
+        self.inner
+            .allocate(bytes, stream)
+            .inspect_err(|_| self.give_back(needs))
     }
 
     #[allow(unsafe_code, reason = "passes the caller's promise on")]

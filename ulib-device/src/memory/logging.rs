@@ -30,8 +30,18 @@ pub struct MemoryRecord<'a> {
 
 impl fmt::Display for MemoryRecord<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { call, resource, ordinal, bytes, ptr, .. } = self;
-        write!(f, "device {ordinal} {resource}: {call} {bytes} bytes at {ptr:#x}")?;
+        let Self {
+            call,
+            resource,
+            ordinal,
+            bytes,
+            ptr,
+            ..
+        } = self;
+        write!(
+            f,
+            "device {ordinal} {resource}: {call} {bytes} bytes at {ptr:#x}"
+        )?;
         if let Some(stream) = self.stream {
             write!(f, " on stream {stream:#x}")?;
         }
@@ -86,10 +96,20 @@ impl Logging {
         inner: Arc<dyn DeviceMemoryResource>,
         sink: impl Fn(&MemoryRecord<'_>) + Send + Sync + 'static,
     ) -> Self {
-        Self { inner, sink: Box::new(sink) }
+        Self {
+            inner,
+            sink: Box::new(sink),
+        }
     }
 
-    fn record(&self, call: MemoryCall, bytes: usize, ptr: u64, stream: Option<&Stream>, error: Option<&Error>) {
+    fn record(
+        &self,
+        call: MemoryCall,
+        bytes: usize,
+        ptr: u64,
+        stream: Option<&Stream>,
+        error: Option<&Error>,
+    ) {
         (self.sink)(&MemoryRecord {
             call,
             resource: self.inner.name(),
@@ -104,7 +124,9 @@ impl Logging {
 
 impl fmt::Debug for Logging {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Logging").field("inner", &self.inner).finish_non_exhaustive()
+        f.debug_struct("Logging")
+            .field("inner", &self.inner)
+            .finish_non_exhaustive()
     }
 }
 
@@ -116,7 +138,13 @@ impl DeviceMemoryResource for Logging {
     fn allocate(&self, bytes: usize, stream: &Stream) -> Result<u64> {
         let outcome = self.inner.allocate(bytes, stream);
         let ptr = outcome.as_ref().copied().unwrap_or(0);
-        self.record(MemoryCall::Allocate, bytes, ptr, Some(stream), outcome.as_ref().err());
+        self.record(
+            MemoryCall::Allocate,
+            bytes,
+            ptr,
+            Some(stream),
+            outcome.as_ref().err(),
+        );
         outcome
     }
 
@@ -125,7 +153,13 @@ impl DeviceMemoryResource for Logging {
         // SAFETY: the caller's promise for this resource is the one the inner resource asks for, since every
         // pointer given out here came from the inner resource unchanged.
         let outcome = unsafe { self.inner.deallocate(ptr, bytes, stream) };
-        self.record(MemoryCall::Deallocate, bytes, ptr, Some(stream), outcome.as_ref().err());
+        self.record(
+            MemoryCall::Deallocate,
+            bytes,
+            ptr,
+            Some(stream),
+            outcome.as_ref().err(),
+        );
         outcome
     }
 

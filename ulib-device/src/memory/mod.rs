@@ -64,6 +64,8 @@ fn out_of_memory(device: &Device, bytes: usize, error: Error) -> Error {
 
 /// Whether the error only says that the driver is shutting down with the process, which nobody needs to hear.
 fn is_shutdown(error: &Error) -> bool {
-    let code = crate::sys::CUresult::CUDA_ERROR_DEINITIALIZED.0.cast_signed();
+    let code = crate::sys::CUresult::CUDA_ERROR_DEINITIALIZED
+        .0
+        .cast_signed();
     matches!(error.kind(), ErrorKind::Driver { code: found, .. } if *found == code)
 }

@@ -43,13 +43,27 @@ impl PoolCalls {
     fn of(table: &Table) -> Result<Self> {
         let missing = |call| missing_entry(call, "11.2");
         Ok(Self {
-            create: table.cuMemPoolCreate.ok_or_else(|| missing("cuMemPoolCreate"))?,
-            destroy: table.cuMemPoolDestroy.ok_or_else(|| missing("cuMemPoolDestroy"))?,
-            set_attribute: table.cuMemPoolSetAttribute.ok_or_else(|| missing("cuMemPoolSetAttribute"))?,
-            get_attribute: table.cuMemPoolGetAttribute.ok_or_else(|| missing("cuMemPoolGetAttribute"))?,
-            trim_to: table.cuMemPoolTrimTo.ok_or_else(|| missing("cuMemPoolTrimTo"))?,
-            allocate: table.cuMemAllocFromPoolAsync.ok_or_else(|| missing("cuMemAllocFromPoolAsync"))?,
-            free: table.cuMemFreeAsync.ok_or_else(|| missing("cuMemFreeAsync"))?,
+            create: table
+                .cuMemPoolCreate
+                .ok_or_else(|| missing("cuMemPoolCreate"))?,
+            destroy: table
+                .cuMemPoolDestroy
+                .ok_or_else(|| missing("cuMemPoolDestroy"))?,
+            set_attribute: table
+                .cuMemPoolSetAttribute
+                .ok_or_else(|| missing("cuMemPoolSetAttribute"))?,
+            get_attribute: table
+                .cuMemPoolGetAttribute
+                .ok_or_else(|| missing("cuMemPoolGetAttribute"))?,
+            trim_to: table
+                .cuMemPoolTrimTo
+                .ok_or_else(|| missing("cuMemPoolTrimTo"))?,
+            allocate: table
+                .cuMemAllocFromPoolAsync
+                .ok_or_else(|| missing("cuMemAllocFromPoolAsync"))?,
+            free: table
+                .cuMemFreeAsync
+                .ok_or_else(|| missing("cuMemFreeAsync"))?,
         })
     }
 }
@@ -81,10 +95,17 @@ impl PoolResource {
         let calls = PoolCalls::of(table)?;
         let supported = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED;
         if device.attribute(supported)? == 0 {
-            return Err(Error::unavailable(format!("{} has no stream-ordered memory pools", device.name())));
+            return Err(Error::unavailable(format!(
+                "{} has no stream-ordered memory pools",
+                device.name()
+            )));
         }
-        let id = i32::try_from(device.ordinal())
-            .map_err(|_| Error::overflow("PoolResource::new", format_args!("device ordinal {}", device.ordinal())))?;
+        let id = i32::try_from(device.ordinal()).map_err(|_| {
+            Error::overflow(
+                "PoolResource::new",
+                format_args!("device ordinal {}", device.ordinal()),
+            )
+        })?;
         let pool = relaxed_capture(|| create_pool(device, calls, table, id))?;
         let resource = Self {
             device: device.clone(),
@@ -131,7 +152,8 @@ impl PoolResource {
         let _context = self.device.bind()?;
         let mut bytes = 0_u64;
         // SAFETY: the pool is live, and the counters asked for here are 64-bit unsigned integers.
-        let status = unsafe { (self.calls.get_attribute)(self.pool, attribute, (&raw mut bytes).cast()) };
+        let status =
+            unsafe { (self.calls.get_attribute)(self.pool, attribute, (&raw mut bytes).cast()) };
         check(table, "cuMemPoolGetAttribute", status)?;
         Ok(bytes)
     }
@@ -157,7 +179,8 @@ impl PoolResource {
         let (pool, handle) = (self.pool, stream.handle());
         // SAFETY: pool and stream are live handles of this device, whose context is current; `ptr` is valid for the
         // one value written.
-        let status = relaxed_capture(|| unsafe { (self.calls.allocate)(&raw mut ptr, bytes, pool, handle) });
+        let status =
+            relaxed_capture(|| unsafe { (self.calls.allocate)(&raw mut ptr, bytes, pool, handle) });
         check(table, "cuMemAllocFromPoolAsync", status)?;
         Ok(ptr)
     }
@@ -181,11 +204,18 @@ impl PoolResource {
     }
 
     fn free_waiting(&self) {
-        self.waiting.retry(|returned| matches!(returned.stream.is_capturing(), Ok(false)) && self.free(returned).is_ok());
+        self.waiting.retry(|returned| {
+            matches!(returned.stream.is_capturing(), Ok(false)) && self.free(returned).is_ok()
+        });
     }
 }
 
-fn create_pool(device: &Device, calls: PoolCalls, table: &Table, id: i32) -> Result<sys::CUmemoryPool> {
+fn create_pool(
+    device: &Device,
+    calls: PoolCalls,
+    table: &Table,
+    id: i32,
+) -> Result<sys::CUmemoryPool> {
     let _context = device.bind()?;
     // SAFETY: an all-zero structure is a valid value of it: no handle types, no maximal size, reserved bytes zero as
     // the driver demands.
@@ -218,7 +248,8 @@ impl DeviceMemoryResource for PoolResource {
         if self.trim().is_err() {
             return Err(out_of_memory(&self.device, bytes, first));
         }
-        self.try_allocate(bytes, stream).map_err(|error| out_of_memory(&self.device, bytes, error))
+        self.try_allocate(bytes, stream)
+            .map_err(|error| out_of_memory(&self.device, bytes, error))
     }
 
     unsafe fn deallocate(&self, ptr: u64, _bytes: usize, stream: &Stream) -> Result<()> {
@@ -226,13 +257,17 @@ impl DeviceMemoryResource for PoolResource {
             return Ok(());
         }
         self.free_waiting();
-        let returned = Returned { ptr, stream: stream.clone() };
+        let returned = Returned {
+            ptr,
+            stream: stream.clone(),
+        };
         if !matches!(stream.is_capturing(), Ok(false)) {
             // Freeing on a captured stream would become part of the graph.
             self.waiting.push(returned);
             return Ok(());
         }
-        self.free(&returned).inspect_err(|_| self.waiting.push(returned))
+        self.free(&returned)
+            .inspect_err(|_| self.waiting.push(returned))
     }
 
     fn trim(&self) -> Result<()> {
@@ -287,7 +322,10 @@ pub fn default_resource(device: &Device) -> (Arc<dyn DeviceMemoryResource>, Opti
     match PoolResource::new(device) {
         Ok(pool) => (Arc::new(pool), None),
         Err(reason) => {
-            log::info!("device {}: memory comes straight from the driver: {reason}", device.ordinal());
+            log::info!(
+                "device {}: memory comes straight from the driver: {reason}",
+                device.ordinal()
+            );
             (Arc::new(DriverResource::new(device)), Some(reason))
         }
     }

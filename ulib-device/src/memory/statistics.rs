@@ -36,7 +36,10 @@ impl Statistics {
     /// Counts what goes through to `inner`.
     #[must_use]
     pub fn new(inner: Arc<dyn DeviceMemoryResource>) -> Self {
-        Self { inner, counts: Mutex::default() }
+        Self {
+            inner,
+            counts: Mutex::default(),
+        }
     }
 
     /// The counts so far.

@@ -25,10 +25,17 @@ impl<T: DeviceStorable> DeviceMemory<T> {
     ///
     /// `Overflow` when `len` elements have more than `usize::MAX` bytes, else as [`DeviceBytes::allocate`].
     pub fn new(stream: &Stream, len: usize) -> Result<Self> {
-        let bytes = len
-            .checked_mul(size_of::<T>())
-            .ok_or_else(|| Error::overflow("DeviceMemory::new", format_args!("{len} elements of {}", T::dtype())))?;
-        Ok(Self { bytes: DeviceBytes::allocate(stream, bytes)?, len, element: PhantomData })
+        let bytes = len.checked_mul(size_of::<T>()).ok_or_else(|| {
+            Error::overflow(
+                "DeviceMemory::new",
+                format_args!("{len} elements of {}", T::dtype()),
+            )
+        })?;
+        Ok(Self {
+            bytes: DeviceBytes::allocate(stream, bytes)?,
+            len,
+            element: PhantomData,
+        })
     }
 
     /// Allocates `len` elements whose bytes are all zero, ordered on `stream`.
@@ -61,7 +68,10 @@ impl<T: DeviceStorable> DeviceMemory<T> {
     pub fn to_vec(&self, stream: &Stream) -> Result<Vec<T>> {
         let mut values = Vec::new();
         values.try_reserve_exact(self.len).map_err(|_| {
-            Error::overflow("DeviceMemory::to_vec", format_args!("a host copy of {} bytes", self.bytes.len()))
+            Error::overflow(
+                "DeviceMemory::to_vec",
+                format_args!("a host copy of {} bytes", self.bytes.len()),
+            )
         })?;
         values.resize(self.len, T::zeroed());
         self.copy_to_slice(&mut values, stream)?;
@@ -111,7 +121,11 @@ impl<T: DeviceStorable> DeviceMemory<T> {
     }
 
     fn check_len(&self, op: &'static str, len: usize) -> Result<()> {
-        if len == self.len { Ok(()) } else { Err(Error::shape(op, &[self.len], &[len])) }
+        if len == self.len {
+            Ok(())
+        } else {
+            Err(Error::shape(op, &[self.len], &[len]))
+        }
     }
 }
 
@@ -178,16 +192,24 @@ impl<T: DeviceStorable> TryFrom<DeviceBytes> for DeviceMemory<T> {
     /// `Layout` when the length is not a whole number of elements or the address is not aligned for one.
     fn try_from(bytes: DeviceBytes) -> Result<Self> {
         let (len, address, size) = (bytes.len(), bytes.ptr(), size_of::<T>());
-        if size == 0 || len % size != 0 || address % align_of::<T>() as u64 != 0 {
+        if size == 0 || !len.is_multiple_of(size) || !address.is_multiple_of(align_of::<T>() as u64)
+        {
             let message = format!("{len} bytes at {address:#x} are no array of {}", T::dtype());
             return Err(Error::layout("DeviceMemory::try_from", message));
         }
-        Ok(Self { bytes, len: len / size, element: PhantomData })
+        Ok(Self {
+            bytes,
+            len: len / size,
+            element: PhantomData,
+        })
     }
 }
 
 impl<T> fmt::Debug for DeviceMemory<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DeviceMemory").field("len", &self.len).field("bytes", &self.bytes).finish()
+        f.debug_struct("DeviceMemory")
+            .field("len", &self.len)
+            .field("bytes", &self.bytes)
+            .finish()
     }
 }

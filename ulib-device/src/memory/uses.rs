@@ -17,7 +17,11 @@ struct Use {
 
 impl Use {
     fn new(stream: &Stream) -> Self {
-        Self { stream: stream.clone(), id: stream.id(), after: None }
+        Self {
+            stream: stream.clone(),
+            id: stream.id(),
+            after: None,
+        }
     }
 
     fn is_on(&self, stream: &Stream) -> bool {
@@ -65,7 +69,10 @@ pub(super) struct Uses {
 impl Uses {
     /// The memory becomes usable on `stream`, where it was allocated.
     pub(super) fn allocated_on(stream: &Stream) -> Self {
-        Self { write: Some(Use::new(stream)), reads: Vec::new() }
+        Self {
+            write: Some(Use::new(stream)),
+            reads: Vec::new(),
+        }
     }
 
     /// Orders `next` after the conflicting uses on other streams and remembers it.

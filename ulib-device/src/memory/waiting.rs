@@ -23,7 +23,10 @@ pub(super) struct Waiting {
 
 impl Waiting {
     pub(super) fn push(&self, returned: Returned) {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner).push(returned);
+        self.list
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(returned);
         self.some.store(true, Ordering::Release);
     }
 

@@ -17,7 +17,11 @@ pub struct PinnedBytes {
 
 impl PinnedBytes {
     pub(super) fn new(pool: &'static PinnedPool, region: Region, len: usize) -> Self {
-        Self { pool, region: ManuallyDrop::new(region), len }
+        Self {
+            pool,
+            region: ManuallyDrop::new(region),
+            len,
+        }
     }
 
     /// The bytes of the buffer this is a part of.
@@ -57,6 +61,9 @@ impl Drop for PinnedBytes {
 
 impl fmt::Debug for PinnedBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PinnedBytes").field("len", &self.len).field("capacity", &self.capacity()).finish()
+        f.debug_struct("PinnedBytes")
+            .field("len", &self.len)
+            .field("capacity", &self.capacity())
+            .finish()
     }
 }

@@ -16,17 +16,25 @@ pub(super) fn class_of(bytes: usize) -> Option<usize> {
 }
 
 #[cfg(test)]
+#[allow(clippy::expect_used, reason = "a test that expects fails by panicking")]
 mod tests {
     use super::*;
 
     #[test]
     fn sizes_are_whole_pages_and_waste_little() {
         let mut last = 0;
-        for bytes in (0..300_000).step_by(37).chain([1 << 20, (1 << 20) + 1, 16 << 20, (16 << 20) + 1]) {
+        for bytes in
+            (0..300_000)
+                .step_by(37)
+                .chain([1 << 20, (1 << 20) + 1, 16 << 20, (16 << 20) + 1])
+        {
             let size = class_of(bytes).expect("small sizes exist");
-            assert!(size >= bytes && size % PAGE_BYTES == 0);
+            assert!(size >= bytes && size.is_multiple_of(PAGE_BYTES));
             assert!(size >= last, "sizes grow with what is asked for");
-            assert!(size - bytes < PAGE_BYTES || (size - bytes) * 4 <= size, "{bytes} in {size}");
+            assert!(
+                size - bytes < PAGE_BYTES || (size - bytes) * 4 <= size,
+                "{bytes} in {size}"
+            );
             last = size;
         }
         assert_eq!(class_of(4097), Some(8192));

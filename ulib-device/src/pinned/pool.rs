@@ -79,7 +79,8 @@ impl PinnedPool {
     /// As [`acquire`](Self::acquire).
     pub fn acquire_for(&'static self, device: &Device, len: usize) -> Result<PinnedBytes> {
         Driver::ready()?;
-        let size = class_of(len).ok_or_else(|| Error::overflow("pinned memory", format_args!("{len} bytes")))?;
+        let size = class_of(len)
+            .ok_or_else(|| Error::overflow("pinned memory", format_args!("{len} bytes")))?;
         let cached = self.state().take(size);
         let region = match cached {
             Some(region) => region,
@@ -131,7 +132,10 @@ impl PinnedPool {
     #[must_use]
     pub fn held(&self) -> PinnedUse {
         let state = self.state();
-        PinnedUse { in_use_bytes: state.in_use_bytes, cached_bytes: state.cached_bytes }
+        PinnedUse {
+            in_use_bytes: state.in_use_bytes,
+            cached_bytes: state.cached_bytes,
+        }
     }
 
     /// Whether all of `bytes` lies in one buffer this pool has given out.
@@ -143,7 +147,9 @@ impl PinnedPool {
             .in_use
             .range(..=start)
             .next_back()
-            .is_some_and(|(&from, &size)| start - from <= size && bytes.len() <= size - (start - from))
+            .is_some_and(|(&from, &size)| {
+                start - from <= size && bytes.len() <= size - (start - from)
+            })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -187,7 +193,9 @@ impl State {
     fn shrink_to(&mut self, limit: usize) -> Vec<Region> {
         let mut excess = Vec::new();
         while self.cached_bytes > limit {
-            let Some(size) = self.cached.last_key_value().map(|(&size, _)| size) else { break };
+            let Some(size) = self.cached.last_key_value().map(|(&size, _)| size) else {
+                break;
+            };
             excess.extend(self.take(size));
         }
         excess

@@ -1,5 +1,8 @@
 //! One piece of registered memory.
-#![allow(unsafe_code, reason = "allocates pages and registers them with the driver")]
+#![allow(
+    unsafe_code,
+    reason = "allocates pages and registers them with the driver"
+)]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -42,11 +45,16 @@ impl Region {
         let (address, flags) = (start.as_ptr().cast(), CU_MEMHOSTREGISTER_PORTABLE);
         // SAFETY: the pages were allocated above, belong to this value alone and stay until they are unregistered; a
         // context is current.
-        let status =
-            relaxed_capture(|| unsafe { (driver.table().cuMemHostRegister_v2)(address, bytes, flags) });
+        let status = relaxed_capture(|| unsafe {
+            (driver.table().cuMemHostRegister_v2)(address, bytes, flags)
+        });
         check(driver.table(), "cuMemHostRegister_v2", status)?;
         std::mem::forget(region);
-        Ok(Self { start, layout, device: device.clone() })
+        Ok(Self {
+            start,
+            layout,
+            device: device.clone(),
+        })
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -75,17 +83,22 @@ impl Drop for Region {
             let unregistered = Driver::ready().and_then(|driver| {
                 let _context = self.device.bind()?;
                 // SAFETY: `new` registered this address, and this is the only place that unregisters it.
-                let status =
-                    relaxed_capture(|| unsafe { (driver.table().cuMemHostUnregister)(self.start.as_ptr().cast()) });
+                let status = relaxed_capture(|| unsafe {
+                    (driver.table().cuMemHostUnregister)(self.start.as_ptr().cast())
+                });
                 check(driver.table(), "cuMemHostUnregister", status)
             });
             if let Err(error) = unregistered {
                 // The driver may still use the pages: they stay.
-                self.device.record_drop_error(error.context("releasing pinned memory"));
+                self.device
+                    .record_drop_error(error.context("releasing pinned memory"));
                 return;
             }
         }
-        drop(Unregistered { start: self.start, layout: self.layout });
+        drop(Unregistered {
+            start: self.start,
+            layout: self.layout,
+        });
     }
 }
 
