@@ -1,0 +1,133 @@
+//! The little that is read of PTX: version, target, entries and global variables.
+
+use crate::gate::{Outcome, code};
+
+/// A loaded PTX text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Program {
+    /// PTX version, major times ten plus minor.
+    pub(crate) version: u32,
+    /// The architecture number in the target.
+    pub(crate) target: u32,
+    pub(crate) entries: Vec<String>,
+    /// Global and constant variables with their sizes in bytes.
+    pub(crate) globals: Vec<(String, u64)>,
+}
+
+impl Program {
+    /// Reads a text for a driver that takes PTX up to `newest` on a device of architecture `arch`.
+    pub(crate) fn read(text: &str, newest: u32, arch: u32) -> Outcome<Self> {
+        let text = without_comments(text);
+        let mut words = text
+            .split(|c: char| {
+                c.is_whitespace() || matches!(c, '(' | ')' | ',' | ';' | '{' | '}' | '=')
+            })
+            .filter(|word| !word.is_empty())
+            .peekable();
+        let mut program = Self::default();
+        while let Some(word) = words.next() {
+            match word {
+                ".version" => {
+                    let (major, minor) = words
+                        .next()
+                        .and_then(|v| v.split_once('.'))
+                        .ok_or(code::INVALID_PTX)?;
+                    let parse = |part: &str| part.parse::<u32>().map_err(|_| code::INVALID_PTX);
+                    program.version = parse(major)? * 10 + parse(minor)?;
+                }
+                ".target" => {
+                    let digits = words
+                        .next()
+                        .and_then(|target| target.strip_prefix("sm_"))
+                        .ok_or(code::INVALID_PTX)?;
+                    let digits = digits.trim_end_matches(|c: char| !c.is_ascii_digit());
+                    program.target = digits.parse().map_err(|_| code::INVALID_PTX)?;
+                }
+                ".entry" => program
+                    .entries
+                    .push(words.next().ok_or(code::INVALID_PTX)?.to_owned()),
+                ".global" | ".const" => {
+                    let mut size = 0;
+                    while let Some(next) = words.next() {
+                        if next == ".align" {
+                            words.next();
+                        } else if let Some(of_type) = next.strip_prefix('.') {
+                            size = size_of(of_type).unwrap_or(size);
+                        } else {
+                            if size > 0 {
+                                program.globals.push(variable(next, size));
+                            }
+                            break;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        if program.version == 0 || program.target == 0 {
+            return Err(code::INVALID_PTX);
+        }
+        if program.version > newest {
+            return Err(code::UNSUPPORTED_PTX_VERSION);
+        }
+        if program.target > arch {
+            return Err(code::NO_BINARY_FOR_GPU);
+        }
+        Ok(program)
+    }
+}
+
+/// Name and bytes of a variable written `name` or `name[3]` or `name[2][4]`.
+fn variable(text: &str, element: u64) -> (String, u64) {
+    let mut parts = text.split('[');
+    let name = parts.next().unwrap_or(text).to_owned();
+    let elements: u64 = parts
+        .map(|part| part.trim_end_matches(']').parse::<u64>().unwrap_or(1))
+        .product();
+    (name, element * elements)
+}
+
+/// Bytes of a PTX type such as `f32` or `b8`.
+fn size_of(of_type: &str) -> Option<u64> {
+    let bits: u64 = of_type.strip_prefix(['b', 'u', 's', 'f'])?.parse().ok()?;
+    Some(bits / 8)
+}
+
+fn without_comments(text: &str) -> String {
+    let mut rest = text;
+    let mut kept = String::with_capacity(text.len());
+    while let Some(at) = rest.find('/') {
+        kept.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let end = if rest.starts_with("//") {
+            rest.find('\n')
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map(|end| end + 2)
+        } else {
+            kept.push('/');
+            Some(1)
+        };
+        rest = end.map_or("", |end| &rest[end..]);
+    }
+    kept.push_str(rest);
+    kept
+}
+
+/// The newest PTX version that a driver of this CUDA version takes.
+pub(crate) fn newest(driver: i32) -> u32 {
+    match driver {
+        13_000.. => 90,
+        12_090.. => 88,
+        12_080.. => 87,
+        12_050.. => 85,
+        12_040.. => 84,
+        12_030.. => 83,
+        12_020.. => 82,
+        12_010.. => 81,
+        12_000.. => 80,
+        11_080.. => 78,
+        11_040.. => 74,
+        11_020.. => 72,
+        _ => 70,
+    }
+}
