@@ -14,6 +14,16 @@
 //!
 //! Everything here is a pure function of its arguments, so all of it is tested without a GPU.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        reason = "a failing test panics"
+    )
+)]
+
 pub mod array;
 pub mod bytes;
 pub mod dtype;

@@ -199,24 +199,56 @@ impl<'a> Search<'a> {
             return true;
         }
         self.left -= 1;
-        if sum % self.divisor[at] != 0 {
+        // What is left over must be a multiple of the strides that follow: this fixes k up to a step, and
+        // leaves nothing to try in vain when only one axis follows.
+        let Some((residue, step)) = solve(axis.stride.cast_signed(), -sum, self.divisor[at + 1])
+        else {
             return false;
-        }
+        };
         // |sum + k * stride| must stay within reach of the remaining axes.
         let rest = self.reach[at + 1];
         let stride = axis.stride.cast_signed();
         let most = axis.most.cast_signed();
         let low = div_ceil(-rest - sum, stride).max(lowest).max(-most);
         let high = (rest - sum).div_euclid(stride).min(most);
-        let mut k = low;
-        while k <= high {
-            if self.branch(at + 1, sum + k * stride, i64::MIN) {
+        let mut next = low.checked_add((residue - low).rem_euclid(step));
+        while let Some(k) = next.filter(|&k| k <= high) {
+            if self.branch(at + 1, sum + k * stride, -i64::MAX) {
                 return true;
             }
-            k += 1;
+            next = k.checked_add(step);
         }
         false
     }
+}
+
+/// The `k` with `factor * k = value` modulo `modulus`: one of them and the step to the next, or `None`. The
+/// modulus 0 asks for equality, which has at most one solution, and the step is then the largest there is.
+fn solve(factor: i64, value: i64, modulus: i64) -> Option<(i64, i64)> {
+    if modulus == 0 {
+        return (value % factor == 0).then(|| (value / factor, i64::MAX));
+    }
+    let (divisor, inverse) = extended_gcd(factor, modulus);
+    if value % divisor != 0 {
+        return None;
+    }
+    let step = modulus / divisor;
+    let product = i128::from(value / divisor) * i128::from(inverse);
+    let residue = product.rem_euclid(i128::from(step));
+    Some((i64::try_from(residue).ok()?, step))
+}
+
+/// The greatest common divisor `d` of two positive numbers, and `x` with `a * x = d` modulo `b`.
+fn extended_gcd(a: i64, b: i64) -> (i64, i64) {
+    let (mut old_rest, mut rest) = (a, b);
+    let (mut old_x, mut x) = (1_i64, 0_i64);
+    while rest != 0 {
+        let quotient = old_rest / rest;
+        (old_rest, rest) = (rest, old_rest - quotient * rest);
+        // The coefficients never exceed the inputs in magnitude.
+        (old_x, x) = (x, old_x - quotient * x);
+    }
+    (old_rest, old_x)
 }
 
 fn gcd(a: i64, b: i64) -> i64 {

@@ -34,6 +34,14 @@
 /// # use ulib_core::bytemuck;
 /// ```
 ///
+/// Crates that forbid unsafe code can use it:
+///
+/// ```
+/// #![forbid(unsafe_code)]
+/// ulib_core::device_storable! { struct Sample { Time: f64, Channel: u32, Reserved: [u8; 4] } }
+/// # assert_eq!(<Sample as ulib_core::DeviceStorable>::dtype().size(), 16);
+/// ```
+///
 /// A field that is not `DeviceStorable` itself does not compile:
 ///
 /// ```compile_fail,E0277
