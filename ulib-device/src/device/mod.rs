@@ -20,7 +20,7 @@ use drops::DropErrors;
 use resource::ResourceSlot;
 use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
-use ulib_core::{Error, ErrorKind, Result};
+use ulib_core::{Error, ErrorKind, Reason, Result};
 
 /// The lowest compute capability the embedded kernels are built for.
 pub const MINIMUM_COMPUTE_CAPABILITY: (i32, i32) = (6, 0);
@@ -89,8 +89,9 @@ impl Device {
     /// The device with this ordinal, counted from 0.
     ///
     /// # Errors
-    /// Kind `Unavailable` when there is no driver, no such device, or the device is too old for the kernels of this
-    /// library; `Forked` in a forked child; `Driver` when the driver cannot describe it.
+    /// Kind `InvalidArgument` when there is no such device, naming the ordinal and the number of devices; `Unavailable`
+    /// when there is no driver, or the device is too old for the kernels of this library; `Forked` in a forked child;
+    /// `Driver` when the driver cannot describe it.
     pub fn new(ordinal: u32) -> Result<Self> {
         let driver = Driver::ready()?;
         let slots = REGISTRY.get_or_init(|| {
@@ -100,9 +101,7 @@ impl Device {
         });
         let Some(slot) = slots.get(ordinal as usize) else {
             let count = driver.device_count();
-            return Err(Error::unavailable(
-                ulib_core::Reason::NoSuchDevice { ordinal, count }.to_string(),
-            ));
+            return Err(Reason::NoSuchDevice { ordinal, count }.into());
         };
         if let Some(device) = slot.get() {
             return Ok(device.clone());

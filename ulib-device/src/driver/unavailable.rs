@@ -87,13 +87,19 @@ impl fmt::Display for Unavailable {
                 // Loaders usually start their sentence with the path themselves.
                 let detail = detail.strip_prefix(path.as_str()).unwrap_or(detail);
                 let detail = detail.trim_start_matches([':', ' ']);
-                write!(f, "the NVIDIA driver library cannot be loaded: {path}: {detail}")
+                write!(
+                    f,
+                    "the NVIDIA driver library cannot be loaded: {path}: {detail}"
+                )
             }
             Self::MissingSymbol { library, symbol } => {
                 write!(f, "the NVIDIA driver library {library} lacks {symbol}")
             }
             Self::StubLibrary { path } => {
-                write!(f, "{path} is the CUDA toolkit's stub library, not an NVIDIA driver")
+                write!(
+                    f,
+                    "{path} is the CUDA toolkit's stub library, not an NVIDIA driver"
+                )
             }
             Self::Init { code, name } => {
                 write!(f, "the NVIDIA driver does not start: {name} ({code})")
@@ -104,15 +110,20 @@ impl fmt::Display for Unavailable {
                 Version(*found),
                 Version(*need)
             ),
-            Self::NoDevice => f.write_str("no NVIDIA GPU in this machine, or none visible to this process"),
-            Self::DeviceTooOld { ordinal, name, found, need } => write!(
+            Self::NoDevice => {
+                f.write_str("no NVIDIA GPU in this machine, or none visible to this process")
+            }
+            Self::DeviceTooOld {
+                ordinal,
+                name,
+                found,
+                need,
+            } => write!(
                 f,
                 "GPU {ordinal} ({name}) is too old: compute capability {}.{}, and {}.{} is needed",
                 found.0, found.1, need.0, need.1
             ),
-            Self::Forked => f.write_str(
-                "this process was forked after the NVIDIA driver had been initialised; a forked child cannot use it",
-            ),
+            Self::Forked => ulib_core::Reason::Forked.fmt(f),
         }
     }
 }

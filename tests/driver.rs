@@ -1,0 +1,31 @@
+//! The driver layer: loading, devices, contexts, streams, events, modules, launches.
+//!
+//! Most tests run on the software driver and, with `ULIB_TEST_DRIVER=real`, on the machine's own. Tests that break
+//! things on purpose run on the software driver only. Tests of what happens once per process run in a child process.
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that expects fails by panicking"
+)]
+
+mod common;
+#[path = "driver/support.rs"]
+mod support;
+
+#[path = "driver/contexts.rs"]
+mod contexts;
+#[path = "driver/devices.rs"]
+mod devices;
+#[path = "driver/events.rs"]
+mod events;
+#[path = "driver/faults.rs"]
+mod faults;
+#[path = "driver/loading.rs"]
+mod loading;
+#[path = "driver/modules.rs"]
+mod modules;
+#[path = "driver/processes.rs"]
+mod processes;
+#[path = "driver/streams.rs"]
+mod streams;

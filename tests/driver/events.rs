@@ -1,0 +1,74 @@
+//! Events: reached or not, and when.
+
+use crate::common;
+use crate::support::{Memory, device};
+use ulib_core::ErrorKind;
+use ulib_device::{Device, Event, Stream};
+
+#[test]
+fn an_event_that_was_never_recorded_counts_as_reached() {
+    let Some(_turn) = common::gpu() else { return };
+    let event = Event::new(&device()).unwrap();
+    assert!(event.is_done().unwrap());
+    event.synchronize().unwrap();
+    Stream::legacy(&device()).wait(&event).unwrap();
+    assert_eq!(*event.device(), device());
+}
+
+#[test]
+fn an_event_is_reached_when_the_work_before_it_is_done() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    session.deferred(true);
+    let memory = Memory::new(&device(), 16);
+    let stream = Stream::non_blocking(&device()).unwrap();
+    memory.fill(3, &stream);
+    let event = stream.record().unwrap();
+    assert!(!event.is_done().unwrap());
+    event.synchronize().unwrap();
+    assert!(event.is_done().unwrap());
+    assert_eq!(session.peek(memory.address, 1), Some(vec![3]));
+}
+
+#[test]
+fn timed_events_measure() {
+    let Some(_turn) = common::gpu() else { return };
+    let stream = Stream::new(&device()).unwrap();
+    let (before, after) = (
+        Event::timed(&device()).unwrap(),
+        Event::timed(&device()).unwrap(),
+    );
+    before.record(&stream).unwrap();
+    after.record(&stream).unwrap();
+    after.synchronize().unwrap();
+    assert!(after.elapsed_ms(&before).unwrap() >= 0.0);
+}
+
+#[test]
+fn events_without_a_clock_say_so() {
+    let Some(_turn) = common::gpu() else { return };
+    let stream = Stream::new(&device()).unwrap();
+    let (first, second) = (stream.record().unwrap(), stream.record().unwrap());
+    stream.synchronize().unwrap();
+    let error = second.elapsed_ms(&first).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Driver { .. }), "{error}");
+}
+
+#[test]
+fn an_event_belongs_to_one_device() {
+    let Some(_session) = common::fake_only() else {
+        return;
+    };
+    let (first, second) = (Device::new(0).unwrap(), Device::new(1).unwrap());
+    let event = Event::timed(&first).unwrap();
+    for error in [
+        event.record(&Stream::legacy(&second)).unwrap_err(),
+        event
+            .elapsed_ms(&Event::timed(&second).unwrap())
+            .unwrap_err(),
+    ] {
+        assert_eq!(*error.kind(), ErrorKind::InvalidArgument);
+        assert!(error.to_string().contains("different devices"), "{error}");
+    }
+}

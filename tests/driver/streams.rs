@@ -1,0 +1,242 @@
+//! Streams: made, shared, ordered, waited for, and beside captures.
+#![allow(
+    unsafe_code,
+    reason = "makes foreign streams and captures by calling the driver directly"
+)]
+
+use crate::common;
+use crate::support::{Memory, device};
+use ulib_core::ErrorKind;
+use ulib_device::driver::relaxed_capture;
+use ulib_device::sys::{CUgraph, CUresult, CUstreamCaptureMode};
+use ulib_device::{Device, Stream};
+
+#[test]
+fn clones_are_one_queue_and_the_last_one_ends_it() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    let stream = Stream::new(&device()).unwrap();
+    let clone = stream.clone();
+    assert_eq!(stream, clone);
+    assert_eq!(stream.handle(), clone.handle());
+    drop(stream);
+    assert_eq!(session.count("cuStreamDestroy_v2"), 0);
+    drop(clone);
+    assert_eq!(session.count("cuStreamDestroy_v2"), 1);
+    assert!(session.live().is_empty());
+}
+
+#[test]
+fn identities() {
+    let Some(_session) = common::fake_only() else {
+        return;
+    };
+    let (first, second) = (Device::new(0).unwrap(), Device::new(1).unwrap());
+    let legacy = Stream::legacy(&first);
+    assert!(legacy.handle().is_null());
+    assert_eq!(legacy, Stream::legacy(&first));
+    assert_ne!(legacy, Stream::legacy(&second));
+    assert_ne!(Stream::new(&first).unwrap(), Stream::new(&first).unwrap());
+    // SAFETY: the driver's special handles.
+    let [zero, one, own] = [0, 1, 2].map(|handle| unsafe { Stream::from_raw(&first, handle) });
+    assert_eq!(zero, legacy);
+    assert_eq!(one, legacy);
+    assert_ne!(own, legacy);
+    // The per-thread default stream is another queue on another thread.
+    let here = own.id();
+    assert_eq!(here, own.id());
+    let there = std::thread::spawn(move || own.id()).join().unwrap();
+    assert_ne!(here, there);
+}
+
+#[test]
+fn foreign_streams_stay_their_owners() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    let owner = Stream::new(&device()).unwrap();
+    // SAFETY: `owner` outlives the wrapping stream.
+    let borrowed = unsafe { Stream::from_raw(&device(), owner.handle() as usize) };
+    borrowed.synchronize().unwrap();
+    drop(borrowed);
+    assert_eq!(session.count("cuStreamDestroy_v2"), 0);
+    owner.synchronize().unwrap();
+}
+
+#[test]
+fn work_is_pending_until_it_is_waited_for() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    session.deferred(true);
+    let memory = Memory::new(&device(), 64);
+    let stream = Stream::non_blocking(&device()).unwrap();
+    assert!(stream.is_done().unwrap());
+    memory.fill(7, &stream);
+    assert!(!stream.is_done().unwrap());
+    memory.fill(8, &stream);
+    stream.synchronize().unwrap();
+    assert!(stream.is_done().unwrap());
+    assert_eq!(session.peek(memory.address, 64), Some(vec![8; 64]));
+}
+
+#[test]
+fn a_wait_orders_two_streams() {
+    let Some(turn) = common::gpu() else { return };
+    let memory = Memory::new(&device(), 1 << 20);
+    let writer = Stream::non_blocking(&device()).unwrap();
+    let reader = Stream::non_blocking(&device()).unwrap();
+    for value in 1..20 {
+        memory.fill(value, &writer);
+        reader.wait_for(&writer).unwrap();
+        assert_eq!(memory.first_byte(&reader), value);
+    }
+    drop((memory, writer, reader, turn));
+}
+
+#[test]
+fn waiting_for_oneself_costs_nothing() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    let stream = Stream::new(&device()).unwrap();
+    session.reset_counts();
+    stream.wait_for(&stream.clone()).unwrap();
+    assert_eq!(session.total_calls(), 0);
+}
+
+#[test]
+fn a_stream_may_wait_for_another_device() {
+    let Some(_session) = common::fake_only() else {
+        return;
+    };
+    let (first, second) = (Device::new(0).unwrap(), Device::new(1).unwrap());
+    let event = Stream::new(&first).unwrap().record().unwrap();
+    let stream = Stream::new(&second).unwrap();
+    stream.wait(&event).unwrap();
+    stream.synchronize().unwrap();
+}
+
+#[test]
+fn devices_must_agree_where_they_have_to() {
+    let Some(_session) = common::fake_only() else {
+        return;
+    };
+    let (first, second) = (Device::new(0).unwrap(), Device::new(1).unwrap());
+    let error = Stream::legacy(&second)
+        .check_device("copy", &first)
+        .unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::InvalidArgument);
+    assert_eq!(
+        error.to_string(),
+        "copy: Device 1: Fake GPU 1 and Device: Fake GPU 0 are different devices"
+    );
+}
+
+#[test]
+fn priorities() {
+    let Some(_turn) = common::gpu() else { return };
+    let (least, greatest) = Stream::priority_range(&device()).unwrap();
+    assert!(greatest <= least);
+    let stream = Stream::with_priority(&device(), greatest).unwrap();
+    stream.synchronize().unwrap();
+}
+
+/// Starts capturing `stream` in the mode that forbids the most.
+fn begin_capture(stream: &Stream) {
+    let _context = stream.device().bind().unwrap();
+    let begin = stream
+        .device()
+        .driver()
+        .table()
+        .cuStreamBeginCapture_v2
+        .unwrap();
+    // SAFETY: the context is current and the stream alive.
+    let status = unsafe {
+        begin(
+            stream.handle(),
+            CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL,
+        )
+    };
+    assert!(status == CUresult::CUDA_SUCCESS);
+}
+
+/// Ends the capture and says whether it was still good.
+fn end_capture(stream: &Stream) -> bool {
+    let _context = stream.device().bind().unwrap();
+    let table = stream.device().driver().table();
+    let mut graph: CUgraph = core::ptr::null_mut();
+    // SAFETY: the context is current and the stream alive; the call writes one pointer.
+    let status = unsafe { table.cuStreamEndCapture.unwrap()(stream.handle(), &raw mut graph) };
+    if status == CUresult::CUDA_SUCCESS && !graph.is_null() {
+        // SAFETY: the graph was just made and is destroyed once.
+        unsafe { table.cuGraphDestroy.unwrap()(graph) };
+    }
+    status == CUresult::CUDA_SUCCESS
+}
+
+#[test]
+fn waiting_for_a_captured_stream_is_refused_and_spoils_nothing() {
+    let Some(_turn) = common::gpu() else { return };
+    let stream = Stream::non_blocking(&device()).unwrap();
+    assert!(!stream.is_capturing().unwrap());
+    begin_capture(&stream);
+    assert!(stream.is_capturing().unwrap());
+    for error in [
+        stream.synchronize().unwrap_err(),
+        stream.is_done().unwrap_err(),
+    ] {
+        assert_eq!(*error.kind(), ErrorKind::Busy);
+        assert!(
+            error.to_string().contains("is being captured into a graph"),
+            "{error}"
+        );
+    }
+    assert!(end_capture(&stream));
+    assert!(!stream.is_capturing().unwrap());
+    stream.synchronize().unwrap();
+}
+
+#[test]
+fn another_stream_can_be_waited_for_beside_a_capture() {
+    let Some(_turn) = common::gpu() else { return };
+    let captured = Stream::non_blocking(&device()).unwrap();
+    begin_capture(&captured);
+    let other = Stream::non_blocking(&device()).unwrap();
+    let event = other.record().unwrap();
+    event.synchronize().unwrap();
+    assert!(event.is_done().unwrap());
+    other.synchronize().unwrap();
+    assert!(other.is_done().unwrap());
+    assert!(end_capture(&captured));
+}
+
+/// This thread's capture mode.
+fn mode() -> CUstreamCaptureMode {
+    let exchange = device()
+        .driver()
+        .table()
+        .cuThreadExchangeStreamCaptureMode
+        .unwrap();
+    let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+    // SAFETY: the call swaps one integer.
+    assert!(unsafe { exchange(&raw mut mode) } == CUresult::CUDA_SUCCESS);
+    let found = mode.clone();
+    // SAFETY: as above.
+    assert!(unsafe { exchange(&raw mut mode) } == CUresult::CUDA_SUCCESS);
+    found
+}
+
+#[test]
+fn the_capture_mode_is_restored_also_by_a_panic() {
+    let Some(_turn) = common::gpu() else { return };
+    let global = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+    let relaxed = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    assert!(mode() == global);
+    relaxed_capture(|| assert!(mode() == relaxed));
+    assert!(mode() == global);
+    let panicked = std::panic::catch_unwind(|| relaxed_capture(|| panic!("on purpose")));
+    assert!(panicked.is_err());
+    assert!(mode() == global);
+}
