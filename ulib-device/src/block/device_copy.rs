@@ -1,0 +1,135 @@
+//! The device copy of a block, kept alive by the block, by leases and by kernels at once.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ulib_core::{ErrorKind, Result};
+
+use super::host::Count;
+use crate::memory::DeviceBytes;
+use crate::sys::CUresult;
+use crate::{Device, Stream, driver};
+
+/// Device memory and what is known about users that the driver cannot order for us.
+///
+/// The fields drop in this order: wait for outsiders, free, give back to the driver.
+#[derive(Debug)]
+pub(super) struct DeviceCopy {
+    outsiders: Outsiders,
+    bytes: DeviceBytes,
+    trim: TrimAfterFree,
+    /// Guards of kernels that read and have not been launched for sure.
+    pub(super) readers: Count,
+}
+
+impl DeviceCopy {
+    /// Fresh memory with undefined content.
+    pub(super) fn allocate(device: &Device, len: usize) -> Result<Self> {
+        let bytes = DeviceBytes::allocate(&Stream::legacy(device), len)?;
+        Ok(Self {
+            outsiders: Outsiders {
+                device: device.clone(),
+                pending: AtomicBool::new(false),
+            },
+            bytes,
+            trim: TrimAfterFree {
+                device: device.clone(),
+                wanted: AtomicBool::new(false),
+            },
+            readers: Count::default(),
+        })
+    }
+
+    pub(super) fn bytes(&self) -> &DeviceBytes {
+        &self.bytes
+    }
+
+    pub(super) fn device(&self) -> &Device {
+        &self.outsiders.device
+    }
+
+    /// Whether somebody outside may have queued work on this memory since the context was last synchronised.
+    pub(super) fn has_outsiders(&self) -> bool {
+        self.outsiders.pending.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_outsiders(&self, pending: bool) {
+        self.outsiders.pending.store(pending, Ordering::Relaxed);
+    }
+
+    /// Has the resource give cached memory back to the driver when the last holder lets go.
+    pub(super) fn trim_after_free(&self) {
+        self.trim.wanted.store(true, Ordering::Relaxed);
+    }
+
+    /// Frees the memory now and says what went wrong; memory back to the driver if that was asked for.
+    pub(super) fn close(self) -> Result<()> {
+        let Self {
+            outsiders,
+            bytes,
+            trim,
+            readers: _,
+        } = self;
+        // The wait records its own failure, and a context that cannot be waited for fails the next call, too.
+        drop(outsiders);
+        bytes.close()?;
+        trim.now()
+    }
+}
+
+/// When dropped: waits for work of others on the memory, which no event of ours orders.
+#[derive(Debug)]
+struct Outsiders {
+    device: Device,
+    pending: AtomicBool,
+}
+
+impl Drop for Outsiders {
+    fn drop(&mut self) {
+        if *self.pending.get_mut() && !driver::forked() {
+            record(
+                &self.device,
+                self.device.synchronize(),
+                "waiting for the users of shared device memory",
+            );
+        }
+    }
+}
+
+/// When dropped, or asked: gives cached memory back to the driver.
+#[derive(Debug)]
+struct TrimAfterFree {
+    device: Device,
+    wanted: AtomicBool,
+}
+
+impl TrimAfterFree {
+    fn now(mut self) -> Result<()> {
+        let wanted = std::mem::take(self.wanted.get_mut());
+        if wanted && !driver::forked() {
+            self.device.memory_resource().trim()
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Drop for TrimAfterFree {
+    fn drop(&mut self) {
+        if *self.wanted.get_mut() && !driver::forked() {
+            record(
+                &self.device,
+                self.device.memory_resource().trim(),
+                "giving memory back to the driver",
+            );
+        }
+    }
+}
+
+/// Keeps the failure of a destructor, unless the driver is gone because the process exits.
+pub(super) fn record(device: &Device, result: Result<()>, what: &'static str) {
+    let Err(error) = result else { return };
+    let gone = CUresult::CUDA_ERROR_DEINITIALIZED.0.cast_signed();
+    if !matches!(error.kind(), ErrorKind::Driver { code, .. } if *code == gone) {
+        device.record_drop_error(error.context(what));
+    }
+}

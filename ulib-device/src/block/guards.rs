@@ -1,0 +1,299 @@
+//! Host code reads and writes a block.
+#![allow(
+    unsafe_code,
+    reason = "turns the raw host buffer into references under the rule at `HostBuf`"
+)]
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut, Range};
+use std::sync::Arc;
+
+use ulib_core::{Error, Event, Result};
+
+use super::Block;
+use super::device_copy::record;
+use super::host::HostBuf;
+use super::state::{State, Wanted};
+use super::transfers::Cause;
+
+/// The bytes of a block, to read. They do not change while the guard lives: if the block is fetched again meanwhile,
+/// that goes to fresh memory.
+#[must_use = "the bytes are reachable only through the guard"]
+pub struct HostRef<'a> {
+    buffer: Arc<HostBuf>,
+    len: usize,
+    block: PhantomData<&'a Block>,
+}
+
+impl HostRef<'_> {
+    /// Called with the lock of the block held, which keeps writers out until the guard is counted.
+    fn new(state: &State, len: usize) -> Self {
+        state.host.guards.add();
+        Self {
+            buffer: Arc::clone(&state.host),
+            len,
+            block: PhantomData,
+        }
+    }
+}
+
+impl Deref for HostRef<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: this guard is counted in `guards`, so no refresh writes the buffer; its lifetime borrows the block,
+        // so no `&mut Block` does; a host view cannot open while `guards` is not 0.
+        unsafe { self.buffer.bytes(self.len) }
+    }
+}
+
+impl Drop for HostRef<'_> {
+    fn drop(&mut self) {
+        self.buffer.guards.remove();
+    }
+}
+
+impl fmt::Debug for HostRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostRef")
+            .field("len", &self.len)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The bytes of a block, to change.
+///
+/// While the block is shared, what was written reaches the device when the guard ends. [`commit`](Self::commit) ends
+/// it and says whether that worked; dropping does the same and records a failure in `Device::errors`.
+#[must_use = "the bytes are reachable only through the guard"]
+pub struct HostMut<'a> {
+    block: &'a mut Block,
+    buffer: Arc<HostBuf>,
+    /// Whether the device copy is the truth, so that it gets the bytes when the guard ends.
+    write_through: bool,
+}
+
+impl HostMut<'_> {
+    /// Ends the guard; while the block is shared, the bytes are on the device when this returns.
+    ///
+    /// # Errors
+    /// Whatever the driver says. The device copy then has what it had before, or part of the new bytes, and stays
+    /// the truth.
+    pub fn commit(mut self) -> Result<()> {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.write_through) {
+            return Ok(());
+        }
+        let state = self.block.inner.lock();
+        // Admitted when the guard was made.
+        let access = self.block.access(Cause::Explicit);
+        state.write_through(0, self, &access)
+    }
+}
+
+impl Deref for HostMut<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the guard holds `&mut Block`, so nothing else in this crate writes the buffer.
+        unsafe { self.buffer.bytes(self.block.len) }
+    }
+}
+
+impl DerefMut for HostMut<'_> {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the guard holds `&mut Block`, so no `HostRef` of it lives and no refresh runs; a host view is not
+        // open, which was checked when the guard was made and cannot change without the block.
+        unsafe { self.buffer.bytes_mut(self.block.len) }
+    }
+}
+
+impl Drop for HostMut<'_> {
+    fn drop(&mut self) {
+        let result = self.finish();
+        let device = self
+            .block
+            .inner
+            .peek()
+            .device
+            .as_ref()
+            .map(|copy| copy.device().clone());
+        if let Some(device) = device {
+            record(&device, result, "writing a block through to the device");
+        }
+    }
+}
+
+impl fmt::Debug for HostMut<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostMut")
+            .field("len", &self.block.len)
+            .field("write_through", &self.write_through)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Block {
+    /// The bytes, to read. Brings them home first if the device has newer ones; while shared, each call fetches them.
+    ///
+    /// # Errors
+    /// Kind `Busy` while a writable host view is open, `Forked` in a forked child when only the device has the data,
+    /// `Interrupted` when the watch stopped the copy, `Residency` when implicit transfers are forbidden, else whatever
+    /// the driver says. The block stays as it was.
+    pub fn read(&self) -> Result<HostRef<'_>> {
+        {
+            let state = self.inner.peek();
+            if state.is_readable() {
+                return Ok(HostRef::new(&state, self.len));
+            }
+        }
+        let mut state = self.inner.lock();
+        self.fetch(&mut state, "read", Event::HostRead, Wanted::Whole)?;
+        Ok(HostRef::new(&state, self.len))
+    }
+
+    /// Copies `into.len()` bytes from `offset` on. While shared, only these bytes are fetched.
+    ///
+    /// # Errors
+    /// Kind `Index` when they are not all inside, else as [`read`](Self::read).
+    pub fn read_at(&self, offset: usize, into: &mut [u8]) -> Result<()> {
+        let range = self.range("read_at", offset, into.len())?;
+        {
+            let state = self.inner.peek();
+            if state.is_readable() {
+                self.copy_out(&state, range, into);
+                return Ok(());
+            }
+        }
+        let mut state = self.inner.lock();
+        let direct = self.fetch(
+            &mut state,
+            "read_at",
+            Event::HostRead,
+            Wanted::Part {
+                offset,
+                into: &mut *into,
+            },
+        )?;
+        if !direct {
+            self.copy_out(&state, range, into);
+        }
+        Ok(())
+    }
+
+    /// The caller holds the lock and has checked `range`, and the host copy is current.
+    fn copy_out(&self, state: &State, range: Range<usize>, into: &mut [u8]) {
+        // SAFETY: the lock of the block is held, so no refresh and no write happens, and no host view is open.
+        let bytes = unsafe { state.host.bytes(self.len) };
+        if let Some(bytes) = bytes.get(range) {
+            into.copy_from_slice(bytes);
+        }
+    }
+
+    /// Runs `event` for host code. Whether the device copy is the truth afterwards, too.
+    pub(super) fn fetch(
+        &self,
+        state: &mut State,
+        op: &'static str,
+        event: Event,
+        wanted: Wanted<'_>,
+    ) -> Result<bool> {
+        state.check_no_view(op)?;
+        let sharing = state.settle_sharing(op)?;
+        state.run(
+            event,
+            sharing,
+            &self.access(Cause::Implicit(op)),
+            None,
+            wanted,
+        )?;
+        Ok(sharing.0)
+    }
+
+    /// The bytes, to read and change. Brings them home first if the device has newer ones. The host has the newer
+    /// copy from now on; while shared, the bytes are written through when the guard ends.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn write(&mut self) -> Result<HostMut<'_>> {
+        self.write_guard("write", Event::HostWrite, Wanted::Whole)
+    }
+
+    /// The bytes, to be changed all of them: what the device has is not fetched. What the guard shows before it is
+    /// written is an older content, and whatever is not written becomes the content.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn overwrite(&mut self) -> Result<HostMut<'_>> {
+        self.write_guard("overwrite", Event::HostOverwrite, Wanted::Nothing)
+    }
+
+    fn write_guard(
+        &mut self,
+        op: &'static str,
+        event: Event,
+        wanted: Wanted<'_>,
+    ) -> Result<HostMut<'_>> {
+        let mut state = self.inner.lock();
+        let write_through = self.fetch(&mut state, op, event, wanted)?;
+        state.rejoin_exported(self.len);
+        let buffer = Arc::clone(&state.host);
+        drop(state);
+        Ok(HostMut {
+            block: self,
+            buffer,
+            write_through,
+        })
+    }
+
+    /// Sets `bytes` from `offset` on. While shared, exactly these bytes go to the device, at once.
+    ///
+    /// # Errors
+    /// Kind `Index` when they are not all inside, else as [`read`](Self::read). The block stays as it was.
+    pub fn write_at(&mut self, offset: usize, bytes: &[u8]) -> Result<()> {
+        let range = self.range("write_at", offset, bytes.len())?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut state = self.inner.lock();
+        state.check_no_view("write_at")?;
+        let sharing = state.settle_sharing("write_at")?;
+        let mut access = self.access(Cause::Implicit("write_at"));
+        if sharing.0 {
+            access.len = bytes.len();
+            state.run(
+                Event::HostOverwrite,
+                sharing,
+                &access,
+                None,
+                Wanted::Nothing,
+            )?;
+            return state.write_through(offset, bytes, &access);
+        }
+        let event = if bytes.len() == self.len {
+            Event::HostOverwrite
+        } else {
+            Event::HostWrite
+        };
+        state.run(event, sharing, &access, None, Wanted::Whole)?;
+        state.rejoin_exported(self.len);
+        // SAFETY: `&mut self` and the lock keep every other reference away; no host view is open.
+        let host = unsafe { state.host.bytes_mut(self.len) };
+        if let Some(place) = host.get_mut(range) {
+            place.copy_from_slice(bytes);
+        }
+        Ok(())
+    }
+
+    fn range(&self, op: &'static str, offset: usize, len: usize) -> Result<Range<usize>> {
+        offset
+            .checked_add(len)
+            .filter(|&end| end <= self.len)
+            .map(|end| offset..end)
+            .ok_or_else(|| Error::index(op, offset.saturating_add(len.saturating_sub(1)), self.len))
+    }
+}

@@ -1,0 +1,304 @@
+//! Where a block should live, where it is, and why.
+
+use std::sync::Arc;
+
+use ulib_core::{
+    DeviceFacts, Error, ErrorKind, Event, Location, Placement, PlacementPolicy, PlacementRequest,
+    PreferredDevice, Reason, Residency, Result, Step,
+};
+
+use super::Block;
+use super::sharing::close_all;
+use super::state::{State, Wanted};
+use super::transfers::Cause;
+use crate::driver::{Unavailable, forked};
+use crate::{Device, Driver};
+
+/// What became of device memory that was to be released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "it says whether the memory is free already"]
+pub enum Released {
+    /// There was none.
+    Nothing,
+    /// It is free, back at the driver.
+    Freed,
+    /// It is out of the block's hands, and free when this many leases have ended.
+    WhenLeasesEnd(usize),
+}
+
+/// Where the data can go.
+pub(super) enum Target {
+    Device(Device),
+    Refused(Reason),
+}
+
+impl Block {
+    /// Records where the data should live, and moves it there now if it can. Answers whether the data is now where
+    /// `preferred` says; if not, [`location`](Self::location) says why. Leaving a device frees the memory there, as
+    /// [`release_device`](Self::release_device) does.
+    ///
+    /// # Errors
+    /// Kind `Busy` while a writable host view is open (then nothing is recorded), `Forked` in a forked child for data
+    /// that is only on the device, `Interrupted`, else whatever the driver says. A missing driver or device, or too
+    /// little memory, is no error.
+    pub fn set_preferred(&self, preferred: PreferredDevice) -> Result<bool> {
+        let mut state = self.inner.lock();
+        state.check_no_view("set_preferred")?;
+        state.preferred = preferred;
+        match preferred {
+            PreferredDevice::Host => {
+                state.refusal = None;
+                self.leave(&mut state, Event::PreferHost).map(|_| true)
+            }
+            PreferredDevice::Device(_) => self.place(&mut state, Cause::Explicit),
+        }
+    }
+
+    /// Sets who decides about placement from now on. Where the data is does not change before the next
+    /// [`set_preferred`](Self::set_preferred) or [`update`](Self::update).
+    pub fn set_policy(&self, policy: Arc<dyn PlacementPolicy>) {
+        self.inner.lock().policy = Some(policy);
+    }
+
+    /// Puts the data where it is preferred, if the host has the newer copy and it can be there, and waits for our own
+    /// work on it. Answers whether it is on the preferred device now.
+    ///
+    /// # Errors
+    /// As [`set_preferred`](Self::set_preferred).
+    pub fn update(&self) -> Result<bool> {
+        let mut state = self.inner.lock();
+        state.check_no_view("update")?;
+        if state.preferred == PreferredDevice::Host || !self.place(&mut state, Cause::Explicit)? {
+            return Ok(false);
+        }
+        state.device_copy("update")?.bytes().synchronize()?;
+        Ok(true)
+    }
+
+    /// Whether the newest data is on the preferred device now.
+    #[must_use]
+    pub fn is_device_resident(&self) -> bool {
+        self.inner.peek().resident_on().is_some()
+    }
+
+    /// Whether a device could be honoured as the preference: the one preferred now, or the first. It does not ask
+    /// whether the memory suffices, unless the policy does.
+    #[must_use]
+    pub fn can_use_device(&self) -> bool {
+        let (ordinal, policy, held_on) = {
+            let state = self.inner.peek();
+            if state.resident_on().is_some() {
+                return true;
+            }
+            (
+                state.preferred.ordinal().unwrap_or(0),
+                state.policy.clone(),
+                state.held_on(),
+            )
+        };
+        matches!(
+            candidate(ordinal, self.len, policy.as_deref(), held_on),
+            Ok(Target::Device(_))
+        )
+    }
+
+    /// Where the data is, and why if that is not where it is preferred.
+    #[must_use]
+    pub fn location(&self) -> Location {
+        let state = self.inner.peek();
+        if state.preferred == PreferredDevice::Host {
+            return Location::Host;
+        }
+        if forked() {
+            return Location::HostBecause(Reason::Forked);
+        }
+        match state.resident_on() {
+            Some(device) => Location::Device {
+                ordinal: device.ordinal(),
+                name: device.name().to_owned(),
+            },
+            None => Location::HostBecause(state.refusal.clone().unwrap_or(Reason::ChangedOnHost)),
+        }
+    }
+
+    /// Brings the data home, gives the device memory back to the driver and ends raw exports: their addresses are
+    /// invalid from now on. Memory that is leased goes when the last lease ends. The preference stays.
+    ///
+    /// # Errors
+    /// Kind `Busy` while a writable host view is open, `Forked` in a forked child, `Interrupted`, else whatever the
+    /// driver says. If the data could not be brought home nothing has changed.
+    pub fn release_device(&self) -> Result<Released> {
+        let mut state = self.inner.lock();
+        state.check_no_view("release_device")?;
+        self.leave(&mut state, Event::Release)
+    }
+
+    /// Gives up the device copy for `event`, with the copies from before a resize.
+    fn leave(&self, state: &mut State, event: Event) -> Result<Released> {
+        if state.device.is_none() && state.retired.is_empty() {
+            return Ok(Released::Nothing);
+        }
+        let leases = state.leases.get();
+        let left = if state.device.is_some() {
+            let sharing = state.settle_sharing("release")?;
+            let left = state.run(
+                event,
+                sharing,
+                &self.access(Cause::Explicit),
+                None,
+                Wanted::Nothing,
+            );
+            if state.device.is_some() {
+                return left.map(|_| Released::Nothing);
+            }
+            left.map(|_| ())
+        } else {
+            Ok(())
+        };
+        let retired = std::mem::take(&mut state.retired);
+        for copy in &retired {
+            copy.trim_after_free();
+        }
+        let closed = close_all(retired);
+        if event == Event::PreferHost {
+            state.host_to_ordinary(self.len);
+        }
+        left.and(closed)?;
+        Ok(if leases > 0 {
+            Released::WhenLeasesEnd(leases)
+        } else {
+            Released::Freed
+        })
+    }
+
+    /// Moves the data to the preferred device, if the host has the newer copy and it can be there.
+    fn place(&self, state: &mut State, cause: Cause) -> Result<bool> {
+        let Target::Device(device) = self.target(state)? else {
+            return Ok(false);
+        };
+        let sharing = state.unsettled_sharing();
+        let run = state.run(
+            Event::PreferDevice,
+            sharing,
+            &self.access(cause),
+            Some(&device),
+            Wanted::Nothing,
+        );
+        match self.noting_refusal(state, run) {
+            Ok(_) => {
+                state.refusal = None;
+                Ok(true)
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::OutOfMemory { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Where the data can go. A copy on a device where it must not be is brought home and given up.
+    pub(super) fn target(&self, state: &mut State) -> Result<Target> {
+        let Some(ordinal) = state.preferred.ordinal() else {
+            return Ok(Target::Refused(Reason::AsPreferred));
+        };
+        if let Some(device) = state.resident_on() {
+            return Ok(Target::Device(device));
+        }
+        let target = candidate(ordinal, self.len, state.policy.as_deref(), state.held_on());
+        if let Ok(Target::Refused(reason)) = &target {
+            state.refusal = Some(reason.clone());
+        }
+        let stays = matches!((&target, &state.device), (Ok(Target::Device(to)), Some(copy)) if to == copy.device());
+        if state.device.is_some() && !stays && target.is_ok() {
+            let sharing = state.settle_sharing("move")?;
+            state.run(
+                Event::Resize,
+                sharing,
+                &self.access(Cause::Explicit),
+                None,
+                Wanted::Nothing,
+            )?;
+        }
+        target
+    }
+
+    /// The device for an access that cannot do without one.
+    pub(super) fn device_or_reason(&self, state: &mut State, op: &'static str) -> Result<Device> {
+        if state.preferred == PreferredDevice::Host {
+            return Err(Error::residency(op, "the preferred device is Host"));
+        }
+        match self.target(state)? {
+            Target::Device(device) => Ok(device),
+            Target::Refused(reason) => Err(Error::from(reason)),
+        }
+    }
+
+    /// Keeps the reason why the data could not go to the device, and passes the result on.
+    pub(super) fn noting_refusal(&self, state: &mut State, run: Result<Step>) -> Result<Step> {
+        if let Err(error) = &run {
+            match *error.kind() {
+                ErrorKind::OutOfMemory { needs, free } => {
+                    state.refusal = Some(Reason::OutOfMemory { needs, free });
+                }
+                ErrorKind::Driver { .. } => state.refusal = Some(Reason::Driver(error.to_string())),
+                _ => {}
+            }
+        }
+        run
+    }
+}
+
+impl State {
+    /// The preferred device, if the newest data is there and can be reached from this process.
+    pub(super) fn resident_on(&self) -> Option<Device> {
+        let device = self.device.as_ref()?.device();
+        let there = self.residency != Residency::HostNewer
+            && self.preferred == PreferredDevice::Device(device.ordinal());
+        (there && !forked()).then(|| device.clone())
+    }
+
+    fn held_on(&self) -> Option<u32> {
+        self.device.as_ref().map(|copy| copy.device().ordinal())
+    }
+}
+
+/// Whether `len` bytes can live on the device `ordinal`, as far as can be said before trying.
+fn candidate(
+    ordinal: u32,
+    len: usize,
+    policy: Option<&dyn PlacementPolicy>,
+    held_on: Option<u32>,
+) -> Result<Target> {
+    let refused = |reason| Ok(Target::Refused(reason));
+    let driver = match Driver::get() {
+        Ok(driver) => driver,
+        Err(Unavailable::Forked) => return refused(Reason::Forked),
+        Err(reason) => return refused(Reason::Unavailable(reason.to_string())),
+    };
+    let count = driver.device_count();
+    if ordinal >= count {
+        return refused(Reason::NoSuchDevice { ordinal, count });
+    }
+    let device = match Device::new(ordinal) {
+        Ok(device) => device,
+        Err(error) if *error.kind() == ErrorKind::Unavailable => {
+            return refused(Reason::Unavailable(error.to_string()));
+        }
+        Err(error) => return Err(error),
+    };
+    let Some(policy) = policy else {
+        return Ok(Target::Device(device));
+    };
+    let memory = device.memory_info()?;
+    let facts = [DeviceFacts {
+        ordinal,
+        free: memory.free,
+        total: memory.total,
+    }];
+    let request = PlacementRequest::new(PreferredDevice::Device(ordinal), len as u64, &facts)
+        .with_device_count(count)
+        .with_held_on(held_on);
+    let decision = policy.decide(&request);
+    match decision.placement {
+        Placement::Device(_) => Ok(Target::Device(device)),
+        Placement::Host => refused(decision.reason),
+    }
+}

@@ -1,0 +1,421 @@
+//! What a block knows about its two copies, and the execution of the transition table of `ulib-core`.
+#![allow(
+    unsafe_code,
+    reason = "copies between the raw host buffer and the device under the lock of the block"
+)]
+
+use std::sync::Arc;
+
+use ulib_core::transition;
+use ulib_core::{
+    Action, Error, ErrorKind, Event, PlacementPolicy, PreferredDevice, Reason, Residency, Result,
+    Step,
+};
+
+use super::device_copy::{DeviceCopy, record};
+use super::host::{Count, HostBuf, PINNED_SIZES};
+use super::transfers::{Cause, Counters, Direction, admit};
+use crate::{Device, copy};
+
+/// Behind the lock of the block.
+///
+/// Invariants: without a device copy the state is `HostNewer`; while shared, and until the context was synchronised
+/// after that, it is `DeviceNewer`. So a state with a current host copy means that nobody outside can change the data.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) residency: Residency,
+    pub(super) host: Arc<HostBuf>,
+    /// An earlier host buffer that read-only exports still show, when a refresh could not go there.
+    pub(super) exported: Option<Arc<HostBuf>>,
+    pub(super) device: Option<Arc<DeviceCopy>>,
+    /// Device copies from before a resize whose address was given away without an end.
+    pub(super) retired: Vec<Arc<DeviceCopy>>,
+    pub(super) raw_exported: bool,
+    /// Leases of the present device copy.
+    pub(super) leases: Arc<Count>,
+    pub(super) view: View,
+    pub(super) preferred: PreferredDevice,
+    /// `None` honours the preference.
+    pub(super) policy: Option<Arc<dyn PlacementPolicy>>,
+    /// Why the data is not on the preferred device, if it could not go there when that was last tried.
+    pub(super) refusal: Option<Reason>,
+}
+
+/// The writable host view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum View {
+    None,
+    Open,
+    /// Closed, but its address is still held and there was no memory to move the data away from it.
+    Lingering,
+}
+
+/// The answer, for one access, to whether somebody outside may write the device copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sharing(pub(super) bool);
+
+/// What an access wants of the bytes that a shared block has to fetch.
+pub(super) enum Wanted<'a> {
+    Nothing,
+    /// Everything, into the host copy.
+    Whole,
+    /// `into.len()` bytes from `offset` on, past the host copy.
+    Part {
+        offset: usize,
+        into: &'a mut [u8],
+    },
+}
+
+/// The circumstances of one access.
+pub(super) struct Access<'a> {
+    pub(super) len: usize,
+    pub(super) counters: &'a Counters,
+    pub(super) cause: Cause,
+}
+
+impl State {
+    pub(super) fn new(host: HostBuf) -> Self {
+        Self {
+            residency: Residency::HostNewer,
+            host: Arc::new(host),
+            exported: None,
+            device: None,
+            retired: Vec::new(),
+            raw_exported: false,
+            leases: Arc::default(),
+            view: View::None,
+            preferred: PreferredDevice::Host,
+            policy: None,
+            refusal: None,
+        }
+    }
+
+    /// Whether somebody outside may write the device copy now.
+    pub(super) fn is_shared(&self) -> bool {
+        self.device.is_some() && (self.raw_exported || self.leases.get() > 0)
+    }
+
+    /// Whether host code may read the host copy right away.
+    pub(super) fn is_readable(&self) -> bool {
+        self.residency.is_host_current() && self.view == View::None
+    }
+
+    /// Refuses access while a writable host view excludes it.
+    pub(super) fn check_no_view(&mut self, op: &'static str) -> Result<()> {
+        if self.view == View::Lingering && self.host.holds.get() == 0 {
+            self.view = View::None;
+        }
+        match self.view {
+            View::None => Ok(()),
+            View::Open => Err(Error::busy(op, "a writable host view is open")),
+            View::Lingering => Err(Error::busy(
+                op,
+                "an array made from a closed host view is still in use",
+            )),
+        }
+    }
+
+    /// The device copy, which the caller knows to exist.
+    pub(super) fn device_copy(&self, op: &'static str) -> Result<&Arc<DeviceCopy>> {
+        self.device
+            .as_ref()
+            .ok_or_else(|| Error::residency(op, "there is no device copy"))
+    }
+
+    /// Waits for the work of outsiders whose sharing has ended, before the first access that needs their results.
+    /// Answers whether the block is shared. That is asked once per access, because a lease may end meanwhile, and a
+    /// block that was shared a moment ago is safely treated as one that still is.
+    pub(super) fn settle_sharing(&mut self, op: &'static str) -> Result<Sharing> {
+        let pending = self
+            .device
+            .as_ref()
+            .is_some_and(|copy| copy.has_outsiders());
+        if self.is_shared() {
+            return Ok(Sharing(true));
+        }
+        if !pending {
+            return Ok(Sharing(false));
+        }
+        let step = transition(self.residency, true, true, Event::SharingEnded);
+        let copy = Arc::clone(self.device_copy(op)?);
+        if step.before.contains(&Action::SynchronizeContext) {
+            copy.device().synchronize()?;
+        }
+        copy.set_outsiders(false);
+        self.residency = step.next;
+        Ok(Sharing(false))
+    }
+
+    /// Whether the block is shared, or was, and its outsiders have not been waited for. For accesses that do not
+    /// depend on what outsiders have queued.
+    pub(super) fn unsettled_sharing(&self) -> Sharing {
+        Sharing(
+            self.device
+                .as_ref()
+                .is_some_and(|copy| copy.has_outsiders()),
+        )
+    }
+
+    /// Does what the table wants before `event`, and moves to the state it names. When something fails before the
+    /// data is safe in its new place, the state stays as it was.
+    ///
+    /// `target` is where a device copy is made if the event needs a new one.
+    pub(super) fn run(
+        &mut self,
+        event: Event,
+        Sharing(shared): Sharing,
+        access: &Access<'_>,
+        target: Option<&Device>,
+        mut wanted: Wanted<'_>,
+    ) -> Result<Step> {
+        let had_copy = self.device.is_some();
+        let step = transition(self.residency, shared, had_copy, event);
+        self.admit(&step, access, &wanted)?;
+        let mut late = Ok(());
+        for action in step.before {
+            let done = match action {
+                Action::FreeDevice | Action::RetireDevice => {
+                    let freed = self.let_go(event);
+                    late = late.and(freed);
+                    Ok(())
+                }
+                action => self.perform(*action, access, target, &mut wanted),
+            };
+            if let Err(error) = done {
+                if !had_copy {
+                    self.device = None;
+                }
+                return Err(error);
+            }
+        }
+        self.residency = step.next;
+        late.map(|()| step)
+    }
+
+    /// Asks whether the transfers of `step` may happen, before any of it does.
+    fn admit(&self, step: &Step, access: &Access<'_>, wanted: &Wanted<'_>) -> Result<()> {
+        if access.len == 0 {
+            return Ok(());
+        }
+        for action in step.before.iter().chain(step.after) {
+            match (action, wanted) {
+                (Action::Upload | Action::WriteThrough, _) => {
+                    admit(access.cause, Direction::Up, access.len)?
+                }
+                (Action::Fetch, Wanted::Nothing) => {}
+                (Action::Fetch, Wanted::Part { into, .. }) => {
+                    admit(access.cause, Direction::Down, into.len())?
+                }
+                (Action::Download | Action::Fetch, _) => {
+                    admit(access.cause, Direction::Down, access.len)?
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn perform(
+        &mut self,
+        action: Action,
+        access: &Access<'_>,
+        target: Option<&Device>,
+        wanted: &mut Wanted<'_>,
+    ) -> Result<()> {
+        match action {
+            Action::AllocateDevice => {
+                let device =
+                    target.ok_or_else(|| Error::residency("allocate", "no device was chosen"))?;
+                self.device = Some(Arc::new(DeviceCopy::allocate(device, access.len)?));
+                Ok(())
+            }
+            Action::Upload => {
+                let copy = Arc::clone(self.device_copy("upload")?);
+                self.host_to_pinned(copy.device(), access.len);
+                // SAFETY: the lock of the block is held for writing, so nothing writes the host copy meanwhile.
+                let bytes = unsafe { self.host.bytes(access.len) };
+                upload_part(&copy, 0, bytes, access.counters)
+            }
+            Action::Download => self.refresh(access),
+            Action::Fetch => match wanted {
+                Wanted::Nothing => Ok(()),
+                Wanted::Whole => self.refresh(access),
+                Wanted::Part { offset, into } => download_part(
+                    self.device_copy("download")?,
+                    *offset,
+                    into,
+                    access.counters,
+                ),
+            },
+            Action::SynchronizeContext => self.device_copy("synchronize")?.device().synchronize(),
+            Action::WaitPending => self.device_copy("wait")?.bytes().synchronize(),
+            // Trimming happens where the memory is freed, which may be later than now. The other two belong after
+            // the access and are done by its guard.
+            _ => Ok(()),
+        }
+    }
+
+    /// Copies the device copy home. Memory under a Rust guard is never overwritten: then a fresh buffer takes over.
+    fn refresh(&mut self, access: &Access<'_>) -> Result<()> {
+        let copy = Arc::clone(self.device_copy("download")?);
+        let into = self.writable_buffer(copy.device(), access.len)?;
+        // SAFETY: the lock of the block is held for writing and the buffer has no guards, so none can come; no other
+        // reference into it exists in this crate, see the rule at `HostBuf`.
+        let bytes = unsafe { into.bytes_mut(access.len) };
+        download_part(&copy, 0, bytes, access.counters)?;
+        self.swap_host(into);
+        Ok(())
+    }
+
+    /// A buffer without guards to put the content into: the one that exports show, the present one, or a fresh one.
+    fn writable_buffer(&self, device: &Device, len: usize) -> Result<Arc<HostBuf>> {
+        let shown = self
+            .exported
+            .as_ref()
+            .filter(|shown| shown.exports.get() > 0);
+        if let Some(free) = shown
+            .into_iter()
+            .chain([&self.host])
+            .find(|buffer| buffer.guards.get() == 0)
+        {
+            return Ok(Arc::clone(free));
+        }
+        Ok(Arc::new(self.host.sibling(device, len)?))
+    }
+
+    fn swap_host(&mut self, host: Arc<HostBuf>) {
+        if self
+            .exported
+            .as_ref()
+            .is_some_and(|shown| Arc::ptr_eq(shown, &host) || shown.exports.get() == 0)
+        {
+            self.exported = None;
+        }
+        if !Arc::ptr_eq(&self.host, &host) {
+            let before = std::mem::replace(&mut self.host, host);
+            if before.exports.get() > 0 && self.exported.is_none() {
+                self.exported = Some(before);
+            }
+        }
+    }
+
+    /// Before host code writes a current host copy: moves it back to the buffer that exports show, if it had to leave.
+    /// The caller has the block exclusively.
+    pub(super) fn rejoin_exported(&mut self, len: usize) {
+        let shown = self
+            .exported
+            .as_ref()
+            .filter(|shown| shown.exports.get() > 0 && shown.guards.get() == 0);
+        if let Some(shown) = shown.cloned() {
+            // SAFETY: the lock is held for writing and `shown` has no guards, so the destination is exclusive; the
+            // source is another buffer, which nothing writes meanwhile.
+            unsafe { shown.bytes_mut(len).copy_from_slice(self.host.bytes(len)) };
+            self.swap_host(shown);
+        }
+    }
+
+    /// Small host copies of blocks that live on a device come from pinned memory, which copies at full speed. Where
+    /// that cannot be had, the ordinary one stays.
+    fn host_to_pinned(&mut self, device: &Device, len: usize) {
+        let host = &self.host;
+        let fixed = host.is_pinned()
+            || host.guards.get() > 0
+            || host.exports.get() > 0
+            || host.holds.get() > 0;
+        if fixed || !PINNED_SIZES.contains(&len) {
+            return;
+        }
+        if let Ok(pinned) = HostBuf::pinned(device, len) {
+            // SAFETY: nobody else knows the fresh buffer; the lock keeps writers away from the old one.
+            unsafe { pinned.bytes_mut(len).copy_from_slice(host.bytes(len)) };
+            self.host = Arc::new(pinned);
+        }
+    }
+
+    /// Undoes [`host_to_pinned`](Self::host_to_pinned) when the block goes to live on the host.
+    pub(super) fn host_to_ordinary(&mut self, len: usize) {
+        let host = &self.host;
+        if !host.is_pinned()
+            || host.guards.get() > 0
+            || host.exports.get() > 0
+            || host.holds.get() > 0
+        {
+            return;
+        }
+        // SAFETY: the lock of the block is held for writing, so nothing writes the host copy meanwhile.
+        if let Ok(ordinary) = HostBuf::copy_of(unsafe { host.bytes(len) }, len) {
+            self.host = Arc::new(ordinary);
+        }
+    }
+
+    /// Gives up the device copy. Leases keep theirs; an address given away without an end keeps it alive until the
+    /// block is dropped, except when the user releases it.
+    fn let_go(&mut self, event: Event) -> Result<()> {
+        let Some(copy) = self.device.take() else {
+            return Ok(());
+        };
+        let device = copy.device().clone();
+        let given_up = matches!(event, Event::Release | Event::PreferHost);
+        let raw = std::mem::take(&mut self.raw_exported);
+        let leased = self.leases.get() > 0;
+        self.leases = Arc::default();
+        if given_up {
+            if !leased {
+                // The table had the context synchronised, and addresses given away are invalid from now on.
+                copy.set_outsiders(false);
+            }
+            copy.trim_after_free();
+        } else if raw {
+            self.retired.push(copy);
+            return Ok(());
+        }
+        let closed = Arc::try_unwrap(copy).map_or(Ok(()), DeviceCopy::close);
+        if given_up {
+            return closed;
+        }
+        record(&device, closed, "freeing the device copy");
+        Ok(())
+    }
+
+    /// Copies `bytes` of the host to `offset` in the device copy, for a write that is passed through.
+    pub(super) fn write_through(
+        &self,
+        offset: usize,
+        bytes: &[u8],
+        access: &Access<'_>,
+    ) -> Result<()> {
+        upload_part(self.device_copy("write")?, offset, bytes, access.counters)
+    }
+
+    /// Remembers why a device copy could not be had, when that is a lack of memory there.
+    pub(super) fn note_refusal(&mut self, error: &Error) -> bool {
+        if let ErrorKind::OutOfMemory { needs, free } = *error.kind() {
+            self.refusal = Some(Reason::OutOfMemory { needs, free });
+            return true;
+        }
+        false
+    }
+}
+
+fn upload_part(copy: &DeviceCopy, offset: usize, bytes: &[u8], counters: &Counters) -> Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    copy::upload(copy.bytes(), offset, bytes, copy.bytes().stream())?;
+    counters.count(Direction::Up, bytes.len());
+    Ok(())
+}
+
+fn download_part(
+    copy: &DeviceCopy,
+    offset: usize,
+    into: &mut [u8],
+    counters: &Counters,
+) -> Result<()> {
+    if into.is_empty() {
+        return Ok(());
+    }
+    copy::download(copy.bytes(), offset, into, copy.bytes().stream())?;
+    counters.count(Direction::Down, into.len());
+    Ok(())
+}
