@@ -83,6 +83,9 @@ impl KernelUse {
 impl Drop for KernelUse {
     fn drop(&mut self) {
         if crate::driver::forked() {
+            if !self.finished && self.access == Use::Read {
+                self.copy.readers.remove();
+            }
             return;
         }
         let finished = self.finish();
@@ -207,7 +210,7 @@ impl Block {
     /// data cannot be there, else whatever the driver says.
     pub fn device_read(&self, stream: &Stream) -> Result<DeviceRef<'_>> {
         let mut state = self.inner.lock();
-        let use_of = self.kernel_use(&mut state, stream, "device_read", Event::KernelRead)?;
+        let (use_of, _) = self.kernel_use(&mut state, stream, "device_read", Event::KernelRead)?;
         Ok(DeviceRef {
             use_of,
             block: PhantomData,
@@ -221,7 +224,8 @@ impl Block {
     /// As [`device_read`](Self::device_read).
     pub fn device_write(&mut self, stream: &Stream) -> Result<DeviceMut<'_>> {
         let mut state = self.inner.lock();
-        let use_of = self.kernel_use(&mut state, stream, "device_write", Event::KernelWrite)?;
+        let (use_of, _) =
+            self.kernel_use(&mut state, stream, "device_write", Event::KernelWrite)?;
         drop(state);
         Ok(DeviceMut {
             use_of,
@@ -237,31 +241,28 @@ impl Block {
     /// As [`device_read`](Self::device_read).
     pub fn device_overwrite(&mut self, stream: &Stream) -> Result<DeviceMut<'_>> {
         let mut state = self.inner.lock();
-        let before = state.residency;
-        let begun = self.kernel_use(
+        let (use_of, host_current) = self.kernel_use(
             &mut state,
             stream,
             "device_overwrite",
             Event::KernelOverwrite,
-        );
-        if begun.is_err() {
-            state.residency = before;
-        }
+        )?;
         drop(state);
         Ok(DeviceMut {
-            use_of: begun?,
+            use_of,
             block: self,
-            fallback: before.is_host_current(),
+            fallback: host_current,
         })
     }
 
+    /// Also answers whether the host copy was current before.
     fn kernel_use(
         &self,
         state: &mut State,
         stream: &Stream,
         op: &'static str,
         event: Event,
-    ) -> Result<KernelUse> {
+    ) -> Result<(KernelUse, bool)> {
         state.check_no_view(op)?;
         let device = self.device_or_reason(state, op)?;
         if device != *stream.device() {
@@ -274,6 +275,7 @@ impl Block {
             ));
         }
         let sharing = state.settle_sharing(op)?;
+        let before = state.residency;
         let run = state.run(
             event,
             sharing,
@@ -289,6 +291,10 @@ impl Block {
             Use::Write
         };
         let synchronize = step.after.contains(&Action::SynchronizeStream);
-        KernelUse::begin(state.device_copy(op)?, stream, access, synchronize)
+        let begun = KernelUse::begin(state.device_copy(op)?, stream, access, synchronize);
+        if begun.is_err() && event == Event::KernelOverwrite {
+            state.residency = before;
+        }
+        Ok((begun?, before.is_host_current()))
     }
 }

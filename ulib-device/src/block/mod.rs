@@ -37,6 +37,7 @@ mod device;
 mod device_copy;
 mod guards;
 mod host;
+mod host_copy;
 mod placement;
 mod resize;
 mod sharing;

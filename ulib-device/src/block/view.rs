@@ -199,10 +199,8 @@ impl HostView {
         }
         // SAFETY: the block is locked and was excluded by the view, so nothing in this crate writes the buffer; the
         // owners of the holds were told that the view ends.
-        match HostBuf::copy_of(
-            unsafe { self.hold.buffer.bytes(self.hold.len) },
-            self.hold.len,
-        ) {
+        let written = unsafe { self.hold.buffer.bytes(self.hold.len) };
+        match HostBuf::copy_of(written, self.hold.len) {
             Ok(fresh) => state.host = Arc::new(fresh),
             Err(error) => {
                 state.view = View::Lingering;
