@@ -33,13 +33,15 @@ pub trait Storable: Clone + Send + Sync + 'static {}
 ///
 /// 1. The type is [`bytemuck::Pod`]: every bit pattern is a valid value (a kernel may write any), there
 ///    is no padding, and there is no pointer inside. So `bool` and `char` are excluded; see
-///    [`Bool8`](crate::Bool8).
+///    [`Bool8`].
 /// 2. [`DTYPE`](Self::DTYPE) has the size and the alignment of the type.
 /// 3. If `DTYPE` is a [`Record`](DType::Record), each of its fields lies at its offset, with its type,
 ///    and no two overlap.
 /// 4. The size is not zero.
 ///
 /// Implement it with [`device_storable!`](crate::device_storable), which checks all four when the program is compiled.
+/// Condition 1 is guaranteed by `Pod`. The others are promises of a safe trait: unsafe code relies on
+/// `size_of` and `align_of` of the type, never on `DTYPE`.
 ///
 /// ```
 /// use ulib_core::{DType, DeviceStorable, device_storable};
