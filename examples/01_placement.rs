@@ -46,8 +46,9 @@ fn main() -> Result<()> {
         copies.uploads, copies.bytes_up, copies.downloads, copies.bytes_down
     );
 
-    image.release_device()?;
+    let released = image.release_device()?;
     say("released: home again, the memory given back", &image);
+    println!("    device memory: {released:?}");
 
     // Elements that own something elsewhere cannot go, and say so.
     let events = GeantEventCollection::from_iter([GeantEvent::new("run-7.root", "mu-")]);

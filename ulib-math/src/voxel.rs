@@ -83,7 +83,10 @@ impl ValuePlace {
             return Err(Error::dtype("voxel value", field.dtype, DType::F32));
         }
         let (size, item) = (size_of::<V>(), size_of::<f32>());
-        let inside = field.offset.checked_add(item).is_some_and(|end| end <= size);
+        let inside = field
+            .offset
+            .checked_add(item)
+            .is_some_and(|end| end <= size);
         if !inside || !field.offset.is_multiple_of(item) || !size.is_multiple_of(item) {
             return Err(Error::layout(
                 "voxel value",

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 use bytemuck::{bytes_of, bytes_of_mut, cast_slice};
 use ulib_core::{DType, DeviceStorable, Error, Layout, Result, byte_count};
-use ulib_device::Block;
+use ulib_device::block::Block;
 
 use crate::host::{HostSlice, HostSliceMut};
 use crate::placed::{Bulk, BulkArray, Placed, array_of_records, field_array, field_names};

@@ -6,7 +6,7 @@ mod rows;
 use std::fmt;
 
 use ulib_core::{DType, Error, ErrorKind, Layout, Result};
-use ulib_device::Block;
+use ulib_device::block::Block;
 
 use crate::placed::{Bulk, BulkArray, Placed};
 use crate::view::{View, ViewMut};

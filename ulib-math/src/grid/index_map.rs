@@ -13,9 +13,7 @@ pub(crate) fn voxel_count(dims: [usize; 3]) -> Result<usize> {
         })
         .filter(|&count| isize::try_from(count).is_ok())
         .map(|count| if dims.contains(&0) { 0 } else { count })
-        .ok_or_else(|| {
-            Error::overflow("image dimensions", format_args!("{dims:?} voxels"))
-        })
+        .ok_or_else(|| Error::overflow("image dimensions", format_args!("{dims:?} voxels")))
 }
 
 /// Where each voxel of an image lies in memory: the two-way map between a triple `[x, y, z]` and

@@ -1,7 +1,7 @@
 //! Moving voxels to where another index map wants them.
 
 use ulib_core::{Result, byte_count};
-use ulib_device::Block;
+use ulib_device::block::Block;
 
 use super::{Grid, IndexMap};
 use crate::host::zeroed_bytes;

@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 
 use bytemuck::Pod;
 use ulib_core::{Error, Result};
-use ulib_device::{Block, HostMut, HostRef};
+use ulib_device::block::{Block, HostMut, HostRef};
 
 /// The current elements of an object, for reading. Dereferences to `[T]`.
 ///

@@ -1,7 +1,7 @@
 //! [`Values`] and [`ValuesMut`]: the `f32` values of an image, one per voxel, strided in its block.
 
 use ulib_core::{Error, Result};
-use ulib_device::Block;
+use ulib_device::block::Block;
 
 use super::{HostSlice, HostSliceMut};
 use crate::voxel::ValuePlace;

@@ -149,7 +149,7 @@ impl MultiVoxImage {
     }
 
     /// Gives the voxels another order in memory. Every triple `[x, y, z]` keeps its voxel; the flat
-    /// indices change.
+    /// indices change. The block stays: whoever shares the device copy sees the voxels move.
     ///
     /// # Errors
     /// As [`resize`](MultiVoxImage::resize).

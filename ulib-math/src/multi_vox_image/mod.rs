@@ -6,7 +6,7 @@ mod views;
 use std::fmt;
 
 use ulib_core::{DType, Error, ErrorKind, Layout, Result, byte_count};
-use ulib_device::Block;
+use ulib_device::block::Block;
 
 use crate::grid::{DataOrder, Grid, IndexMap};
 use crate::placed::{Bulk, BulkArray, Placed};
@@ -170,11 +170,6 @@ impl MultiVoxImage {
     /// The coherent block of the numbers.
     pub fn block(&self) -> &Block {
         &self.block
-    }
-
-    /// The block of the numbers, to be changed by operations that know the layout.
-    pub fn block_mut(&mut self) -> &mut Block {
-        &mut self.block
     }
 
     /// A copy with its own block and the same active pair. When the device has the newer numbers the

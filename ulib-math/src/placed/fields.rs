@@ -25,9 +25,8 @@ fn take_apart(dtype: DType) -> (DType, Vec<usize>) {
 /// The common dtype of the fields of `record`, if it is a vector.
 fn vector_of(record: &RecordType) -> Option<DType> {
     let first = record.fields.first()?.dtype;
-    let equal = |(i, field): (usize, &Field)| {
-        field.dtype == first && field.offset == i * first.size()
-    };
+    let equal =
+        |(i, field): (usize, &Field)| field.dtype == first && field.offset == i * first.size();
     (record.fields.iter().enumerate().all(equal)
         && record.size == record.fields.len() * first.size())
     .then_some(first)
@@ -87,9 +86,8 @@ fn strided(len: usize, record: usize, field: Field) -> Result<(DType, Layout)> {
         // No array of whole numbers reaches this field, so it is shown as its bytes.
         (scalar, axes) = (DType::U8, vec![field.dtype.size()]);
     }
-    let step = |bytes: usize| {
-        isize::try_from(bytes / scalar.size()).map_err(|_| too_long(len, record))
-    };
+    let step =
+        |bytes: usize| isize::try_from(bytes / scalar.size()).map_err(|_| too_long(len, record));
     let mut strides = vec![step(record)?];
     for axis in 0..axes.len() {
         let inner: usize = axes[axis + 1..].iter().product();
@@ -108,7 +106,8 @@ pub(crate) fn field_names<T: DeviceStorable>() -> Vec<String> {
             let name = format!("{prefix}{}", field.name);
             names.push(name.clone());
             if let DType::Record(record) = field.dtype {
-                let opaque = vector_of(record).is_some_and(|item| !matches!(item, DType::Record(_)));
+                let opaque =
+                    vector_of(record).is_some_and(|item| !matches!(item, DType::Record(_)));
                 if !opaque {
                     collect(&format!("{name}."), record.fields, names);
                 }

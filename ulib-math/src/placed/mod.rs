@@ -15,7 +15,7 @@ pub use host_placement::HostPlacement;
 use std::sync::Arc;
 
 use ulib_core::{Error, Location, PlacementPolicy, PreferredDevice, Result};
-use ulib_device::{Block, Lease, RawExport, Released, Transfers};
+use ulib_device::block::{Block, Lease, RawExport, Released, Transfers};
 
 /// What holds the numbers of an object.
 #[derive(Clone, Copy, Debug)]
@@ -69,8 +69,8 @@ pub trait Placed {
     /// reason when they are not.
     ///
     /// # Errors
-    /// `InvalidArgument` when there are devices but not the one named; `Driver` when the device
-    /// breaks. No GPU, or no memory left on it, is no error: the answer is `false`.
+    /// `Busy` while a writable host view is open, `Driver` when the device breaks. No GPU, no device of
+    /// that ordinal or no memory left on it is no error: the answer is `false`.
     fn set_preferred_device(&self, preferred: PreferredDevice) -> Result<bool> {
         match self.bulk() {
             Bulk::Block(block) => block.set_preferred(preferred),
@@ -122,15 +122,15 @@ pub trait Placed {
         }
     }
 
-    /// Puts the numbers where they are preferred, as after a change on the host. Answers whether
-    /// they are there now.
+    /// Puts the numbers back on the device that is preferred, as after a change on the host. Answers
+    /// whether they are on it now, which is `false` when the host is preferred.
     ///
     /// # Errors
-    /// `Driver` when the device breaks.
+    /// As [`set_preferred_device`](Placed::set_preferred_device).
     fn update(&self) -> Result<bool> {
         match self.bulk() {
             Bulk::Block(block) => block.update(),
-            Bulk::HostOnly(host) => Ok(host.preferred() == PreferredDevice::Host),
+            Bulk::HostOnly(_) => Ok(false),
         }
     }
 
@@ -147,7 +147,9 @@ pub trait Placed {
     /// waits for the device and fetches.
     ///
     /// # Errors
-    /// `Residency` when the numbers are not to be, or cannot be, on a device.
+    /// `Residency` when the host is preferred or the elements can never be on a device;
+    /// `Unavailable`, `OutOfMemory` or `InvalidArgument` for the reason that the
+    /// [`location`](Placed::location) gives; `Busy` while a writable host view is open.
     fn lease(&self) -> Result<Lease> {
         match self.bulk() {
             Bulk::Block(block) => block.lease(),

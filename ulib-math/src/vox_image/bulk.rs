@@ -109,7 +109,7 @@ impl<V: Voxel> VoxImage<V> {
     }
 
     /// Gives the voxels another order in memory. Every triple `[x, y, z]` keeps its voxel; the flat
-    /// indices change.
+    /// indices change. The block stays: whoever shares the device copy sees the voxels move.
     ///
     /// # Errors
     /// As [`resize`](VoxImage::resize).

@@ -9,7 +9,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use ulib_core::{DType, Layout, Result, byte_count};
-use ulib_device::Block;
+use ulib_device::block::Block;
 
 use crate::grid::{DataOrder, Grid, IndexMap};
 use crate::placed::{Bulk, BulkArray, Placed, field_array, field_names};
@@ -157,11 +157,6 @@ impl<V: Voxel> VoxImage<V> {
     /// The coherent block of the voxels.
     pub fn block(&self) -> &Block {
         &self.block
-    }
-
-    /// The block of the voxels, to be changed by operations that know the layout.
-    pub fn block_mut(&mut self) -> &mut Block {
-        &mut self.block
     }
 
     /// A copy with its own block. When the device has the newer voxels the copy is made there; the
