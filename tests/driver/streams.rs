@@ -212,6 +212,57 @@ fn another_stream_can_be_waited_for_beside_a_capture() {
     assert!(end_capture(&captured));
 }
 
+#[test]
+fn waiting_for_the_device_beside_a_capture_works_or_is_refused_by_name() {
+    let Some(_turn) = common::gpu() else { return };
+    for captured in [
+        Stream::non_blocking(&device()).unwrap(),
+        Stream::new(&device()).unwrap(),
+    ] {
+        begin_capture(&captured);
+        if let Err(error) = device().synchronize() {
+            assert_eq!(*error.kind(), ErrorKind::Busy, "{error}");
+        }
+        // Waiting for the whole context spoils the capture of a non-blocking stream; that is the driver's rule.
+        let _ = end_capture(&captured);
+        device().synchronize().unwrap();
+    }
+}
+
+#[test]
+fn the_default_stream_can_be_waited_for_beside_a_capture_of_a_non_blocking_stream() {
+    let Some(_turn) = common::gpu() else { return };
+    let legacy = Stream::legacy(&device());
+    let captured = Stream::non_blocking(&device()).unwrap();
+    begin_capture(&captured);
+    assert!(!legacy.is_capturing().unwrap());
+    legacy.synchronize().unwrap();
+    assert!(legacy.is_done().unwrap());
+    assert!(end_capture(&captured));
+}
+
+/// The software driver does not let a capture of a blocking stream reach into the default stream.
+#[test]
+fn a_real_driver_says_that_a_blocking_capture_reaches_the_default_stream() {
+    let Some(_turn) = common::gpu().filter(common::Mode::is_real) else {
+        return;
+    };
+    let legacy = Stream::legacy(&device());
+    let captured = Stream::new(&device()).unwrap();
+    begin_capture(&captured);
+    assert!(legacy.is_capturing().unwrap());
+    let waits = [
+        legacy.synchronize(),
+        legacy.is_done().map(drop),
+        device().synchronize(),
+    ];
+    for result in waits {
+        assert_eq!(*result.unwrap_err().kind(), ErrorKind::Busy);
+    }
+    assert!(end_capture(&captured));
+    assert!(!legacy.is_capturing().unwrap());
+}
+
 /// This thread's capture mode.
 fn mode() -> CUstreamCaptureMode {
     let exchange = device()

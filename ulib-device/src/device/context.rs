@@ -56,8 +56,13 @@ impl Device {
     /// Waits for all work of this process on this device, whoever queued it and on whichever stream.
     ///
     /// # Errors
-    /// Kind `Busy` while a stream that the default stream waits for is being captured; whatever the driver says,
-    /// which includes the failure of any kernel before, whosever it was; kind `Forked` in a forked child.
+    /// Kind `Busy` while a stream of this device is being captured into a graph. When the default stream waits for that
+    /// stream, the capture goes on unharmed. Of a capture of a non-blocking stream the driver tells nothing before the
+    /// call, and ends it with the call: waiting for a device beside captures on its non-blocking streams is for those
+    /// who can lose them.
+    ///
+    /// Otherwise whatever the driver says, which includes the failure of any kernel before, whosever it was; kind
+    /// `Forked` in a forked child.
     pub fn synchronize(&self) -> Result<()> {
         let _context = self.bind()?;
         stream::not_capturing("synchronize", &Stream::legacy(self))?;

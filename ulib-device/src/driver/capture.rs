@@ -3,6 +3,11 @@
 //! While another thread captures a stream into a graph, the driver refuses (and spoils the capture over) calls such as
 //! allocation on every thread whose capture mode is the default one. A thread that says "relaxed" promises that its
 //! calls have nothing to do with the capture, which is true of ours.
+//!
+//! What that buys was measured with driver 580, for captures begun in every mode by another thread: in relaxed mode
+//! allocating, freeing, loading programs, and waiting for events and for other streams all work and leave the capture
+//! whole. Two things spoil it in every mode: any use of the default stream while the captured stream is a blocking one
+//! (`cuStreamIsCapturing` on the default stream tells, harmlessly), and `cuCtxSynchronize` (nothing tells).
 
 use super::Driver;
 use crate::sys::{CUresult, CUstreamCaptureMode, Table};
