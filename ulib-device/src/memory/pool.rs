@@ -159,15 +159,19 @@ impl PoolResource {
     }
 
     fn try_allocate(&self, bytes: usize, stream: &Stream) -> Result<u64> {
-        match stream.is_capturing() {
-            Ok(false) => self.allocate_on(bytes, stream),
-            // The stream is being captured, or is the legacy one while a stream that waits for it is: an allocation
-            // on it would become part of the graph, or fail.
-            Ok(true) | Err(_) => {
-                let side = self.side_stream()?;
-                let ptr = self.allocate_on(bytes, side)?;
-                relaxed_capture(|| side.synchronize())?;
-                Ok(ptr)
+        if !stream.is_capturing()? {
+            return self.allocate_on(bytes, stream);
+        }
+        // The stream is being captured, or is the legacy one while a stream that waits for it is: an allocation on it
+        // would become part of the graph, or fail.
+        let side = self.side_stream()?;
+        let ptr = self.allocate_on(bytes, side)?;
+        // Once this is done, the memory may be used on any stream.
+        match side.synchronize() {
+            Ok(()) => Ok(ptr),
+            Err(error) => {
+                let stream = side.clone();
+                self.give_back(Returned { ptr, stream }).and(Err(error))
             }
         }
     }
@@ -201,6 +205,12 @@ impl PoolResource {
         // ordered before what is queued here on a live stream of the current context.
         let status = relaxed_capture(|| unsafe { (self.calls.free)(returned.ptr, handle) });
         check(table, "cuMemFreeAsync", status)
+    }
+
+    /// Frees, or keeps for later what cannot be freed now.
+    fn give_back(&self, returned: Returned) -> Result<()> {
+        self.free(&returned)
+            .inspect_err(|_| self.waiting.push(returned))
     }
 
     fn free_waiting(&self) {
@@ -261,13 +271,18 @@ impl DeviceMemoryResource for PoolResource {
             ptr,
             stream: stream.clone(),
         };
-        if !matches!(stream.is_capturing(), Ok(false)) {
+        match stream.is_capturing() {
+            Ok(false) => self.give_back(returned),
             // Freeing on a captured stream would become part of the graph.
-            self.waiting.push(returned);
-            return Ok(());
+            Ok(true) => {
+                self.waiting.push(returned);
+                Ok(())
+            }
+            Err(error) => {
+                self.waiting.push(returned);
+                Err(error)
+            }
         }
-        self.free(&returned)
-            .inspect_err(|_| self.waiting.push(returned))
     }
 
     fn trim(&self) -> Result<()> {

@@ -32,7 +32,7 @@ mod tests {
             assert!(size >= bytes && size.is_multiple_of(PAGE_BYTES));
             assert!(size >= last, "sizes grow with what is asked for");
             assert!(
-                size - bytes < PAGE_BYTES || (size - bytes) * 4 <= size,
+                size - bytes <= PAGE_BYTES || (size - bytes) * 4 <= size,
                 "{bytes} in {size}"
             );
             last = size;

@@ -1,0 +1,40 @@
+//! Device memory, pinned memory and copies: on the software driver, or on a card with `ULIB_TEST_DRIVER=real`.
+#![allow(
+    unsafe_code,
+    unreachable_pub,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests call contracts directly and fail by panicking"
+)]
+
+mod common;
+
+#[path = "memory/adaptors.rs"]
+mod adaptors;
+#[path = "memory/capture.rs"]
+mod capture;
+#[path = "memory/contract.rs"]
+mod contract;
+#[path = "memory/device_copies.rs"]
+mod device_copies;
+#[path = "memory/faults.rs"]
+mod faults;
+#[path = "memory/fills.rs"]
+mod fills;
+#[path = "memory/linear.rs"]
+mod linear;
+#[path = "memory/owners.rs"]
+mod owners;
+#[path = "memory/pending.rs"]
+mod pending;
+#[path = "memory/pinned.rs"]
+mod pinned;
+#[path = "memory/setup.rs"]
+mod setup;
+#[path = "memory/streams.rs"]
+mod streams;
+#[path = "memory/strided.rs"]
+mod strided;
+#[path = "memory/watch.rs"]
+mod watch;

@@ -1,0 +1,157 @@
+//! Interrupting long copies.
+
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::ThreadId;
+
+use ulib_core::ErrorKind;
+use ulib_device::memory::DeviceBytes;
+use ulib_device::{copy, hooks};
+
+use crate::setup::{Card, card, fake_card, pattern};
+
+static CALLS: AtomicU64 = AtomicU64::new(0);
+static SEEN: Mutex<Vec<(ThreadId, u64, u64)>> = Mutex::new(Vec::new());
+
+/// Takes the watch away when dropped.
+struct Watched;
+
+impl Watched {
+    fn by(watch: hooks::Watch) -> Self {
+        CALLS.store(0, Ordering::SeqCst);
+        SEEN.lock().unwrap().clear();
+        hooks::set_watch(Some(watch));
+        Self
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        hooks::set_watch(None);
+    }
+}
+
+fn stop_at_once(done: u64, total: u64) -> ControlFlow<()> {
+    CALLS.fetch_add(1, Ordering::SeqCst);
+    SEEN.lock()
+        .unwrap()
+        .push((std::thread::current().id(), done, total));
+    ControlFlow::Break(())
+}
+
+fn go_on(done: u64, total: u64) -> ControlFlow<()> {
+    SEEN.lock()
+        .unwrap()
+        .push((std::thread::current().id(), done, total));
+    ControlFlow::Continue(())
+}
+
+/// Large enough to take much longer than the watch's period: on a card by its size (fresh host pages are slow as
+/// well), on the software driver by its bandwidth.
+fn slow(card: &Card) -> usize {
+    match card.fake() {
+        Some(fake) => {
+            fake.bandwidth(100_000_000);
+            24 << 20
+        }
+        None => 4 << 30,
+    }
+}
+
+fn fast(card: &Card) {
+    if let Some(fake) = card.fake() {
+        fake.bandwidth(0);
+    }
+}
+
+#[test]
+fn an_interrupted_copy_leaves_everything_usable() {
+    let Some(card) = card() else { return };
+    let size = slow(&card);
+    let device = DeviceBytes::allocate(&card.stream, size).unwrap();
+    let mut host = vec![0; size];
+    {
+        let _watched = Watched::by(stop_at_once);
+        let error = copy::download(&device, 0, &mut host, &card.stream).expect_err("stopped");
+        assert_eq!(error.kind(), &ErrorKind::Interrupted);
+        assert_eq!(
+            CALLS.load(Ordering::SeqCst),
+            1,
+            "asked no more once it said stop"
+        );
+        let seen = SEEN.lock().unwrap();
+        let (thread, done, total) = seen[0];
+        assert_eq!(thread, std::thread::current().id(), "on the calling thread");
+        assert!(done <= total && total == size as u64, "{done} of {total}");
+    }
+    fast(&card);
+    let part = size.min(24 << 20);
+    let bytes = pattern(part, 6);
+    copy::upload(&device, 0, &bytes, &card.stream).unwrap();
+    copy::download(&device, 0, &mut host[..part], &card.stream).unwrap();
+    assert!(host[..part] == bytes[..]);
+}
+
+#[test]
+fn an_interrupted_upload_has_finished_its_chunks() {
+    let Some(card) = fake_card() else { return };
+    let size = slow(&card);
+    let device = DeviceBytes::allocate(&card.stream, size).unwrap();
+    let bytes = pattern(size, 2);
+    let _watched = Watched::by(stop_at_once);
+    let error = copy::upload(&device, 0, &bytes, &card.stream).expect_err("stopped");
+    assert_eq!(error.kind(), &ErrorKind::Interrupted);
+    assert!(
+        error.to_string().contains(&format!("of {size} bytes")),
+        "{error}"
+    );
+    assert_eq!(
+        card.fake().expect("checked").pending(),
+        0,
+        "nothing runs any more"
+    );
+}
+
+#[test]
+fn a_watch_that_goes_on_sees_progress() {
+    let Some(card) = fake_card() else { return };
+    let size = slow(&card);
+    let device = DeviceBytes::allocate(&card.stream, size).unwrap();
+    let bytes = pattern(size, 2);
+    let _watched = Watched::by(go_on);
+    copy::upload(&device, 0, &bytes, &card.stream).unwrap();
+    let seen = SEEN.lock().unwrap();
+    assert!(!seen.is_empty());
+    assert!(
+        seen.windows(2).all(|pair| pair[0].1 <= pair[1].1),
+        "the count only grows"
+    );
+    assert!(
+        seen.iter()
+            .all(|&(_, done, total)| done <= total && total == size as u64)
+    );
+}
+
+#[test]
+fn a_watch_may_copy_itself() {
+    fn copies(_done: u64, _total: u64) -> ControlFlow<()> {
+        if CALLS.fetch_add(1, Ordering::SeqCst) == 0 {
+            let device = ulib_device::Device::new(0).unwrap();
+            let stream = ulib_device::Stream::non_blocking(&device).unwrap();
+            let bytes = pattern(5 << 20, 3);
+            let memory = DeviceBytes::allocate(&stream, bytes.len()).unwrap();
+            copy::upload(&memory, 0, &bytes, &stream).unwrap();
+            let mut back = vec![0; bytes.len()];
+            copy::download(&memory, 0, &mut back, &stream).unwrap();
+            assert!(back == bytes);
+        }
+        ControlFlow::Continue(())
+    }
+    let Some(card) = fake_card() else { return };
+    let size = slow(&card);
+    let device = DeviceBytes::allocate(&card.stream, size).unwrap();
+    let _watched = Watched::by(copies);
+    copy::upload(&device, 0, &pattern(size, 2), &card.stream).unwrap();
+    assert!(CALLS.load(Ordering::SeqCst) > 0);
+}
