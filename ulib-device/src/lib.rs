@@ -32,6 +32,7 @@ pub mod pinned;
 pub mod stream;
 pub mod sys;
 
+pub use block::{Block, transfers};
 pub use device::{ContextGuard, Device, MemoryInfo};
 pub use driver::{Driver, Unavailable};
 pub use event::Event;
