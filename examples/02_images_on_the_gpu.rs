@@ -31,7 +31,7 @@ fn main() -> ExitCode {
 }
 
 fn run(input: Input) -> Result<()> {
-    let (mut image, what) = match &input {
+    let (image, what) = match &input {
         Input::Phantom => (phantom()?, "the phantom".to_owned()),
         Input::Volume { file, dims } => (volume(file, *dims)?, file.display().to_string()),
     };

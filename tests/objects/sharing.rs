@@ -20,8 +20,8 @@ fn write_outside(lease: &Lease, offset: usize, bytes: &[u8]) -> Result<()> {
     let device = lease.device();
     // SAFETY: the lease keeps its memory for longer than this function runs, and the test makes no
     // other access until the function has returned.
-    let memory = unsafe { DeviceBytes::foreign(&device, lease.ptr(), lease.len(), Box::new(())) };
-    copy::upload(&memory, offset, bytes, &Stream::non_blocking(&device)?)?;
+    let memory = unsafe { DeviceBytes::foreign(device, lease.ptr(), lease.len(), Box::new(())) };
+    copy::upload(&memory, offset, bytes, &Stream::non_blocking(device)?)?;
     memory.close()
 }
 

@@ -4,6 +4,9 @@ use ulib_core::{Error, Result};
 
 use super::{DataOrder, IndexMap};
 
+/// One more than the largest `i64`.
+const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
+
 /// A regular grid of voxels in space: how many, in what memory order, how large and where.
 ///
 /// Coordinates are `f64`, in the unit the user chose for the spacing (centimetres in muon
@@ -184,8 +187,8 @@ impl Grid {
         let mut index = [0; 3];
         for (index, local) in index.iter_mut().zip(self.local_from_world(world)) {
             let floor = local.floor();
-            // 2^63 is exact in f64; NaN fails both comparisons.
-            if !(floor >= -9_223_372_036_854_775_808.0 && floor < 9_223_372_036_854_775_808.0) {
+            // Both bounds are exact in f64, and NaN lies in no range.
+            if !(-TWO_TO_63..TWO_TO_63).contains(&floor) {
                 return Err(Error::invalid(
                     "grid find",
                     "point",

@@ -4,7 +4,6 @@ use ulib_core::{Result, byte_count};
 use ulib_device::block::Block;
 
 use super::{Grid, IndexMap};
-use crate::host::zeroed_bytes;
 
 /// Gives the voxels of `block`, `voxel` bytes each and lying on `grid`, the places of `map`, and
 /// gives `grid` that map. Triples that exist in both keep their voxel, new ones are zero. On an error
@@ -20,9 +19,12 @@ pub(crate) fn move_voxels(
         if grid.is_empty() {
             block.resize(bytes)?;
         } else {
-            let mut moved = zeroed_bytes(bytes)?;
-            copy_common(&block.read()?, grid.map(), &mut moved, &map, voxel);
-            block.replace(moved)?;
+            // A scratch block, as blocks are zeroed lazily and report when there is no memory.
+            let mut moved = Block::zeroed(bytes)?;
+            let mut target = moved.write()?;
+            copy_common(&block.read()?, grid.map(), &mut target, &map, voxel);
+            target.commit()?;
+            block.replace(&*moved.read()?)?;
         }
     }
     *grid = grid.with_map(map);
