@@ -9,6 +9,11 @@
 //! - A test of faults that only the software driver can show: `let Some(session) = common::fake_only() else { return };`.
 //!   On a real card it is not run, and that is no skip: there is nothing to do there.
 #![allow(dead_code, reason = "every test binary uses its own part")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot run has failed"
+)]
 
 use fakecuda::Session;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +24,7 @@ static TURN: Mutex<()> = Mutex::new(());
 
 /// The driver of a test, and its turn on it.
 #[derive(Debug)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// The software driver, with its controls.
     Fake(Session),
     /// The machine's own.
@@ -30,23 +35,27 @@ pub enum Mode {
 
 impl Mode {
     /// The controls of the software driver, if the test runs on it.
-    pub fn session(&self) -> Option<&Session> {
-        if let Self::Fake(session) = self { Some(session) } else { None }
+    pub(crate) fn session(&self) -> Option<&Session> {
+        if let Self::Fake(session) = self {
+            Some(session)
+        } else {
+            None
+        }
     }
 
     /// Whether a real card is used.
-    pub fn is_real(&self) -> bool {
+    pub(crate) fn is_real(&self) -> bool {
         matches!(self, Self::Real(_))
     }
 
     /// Whether there is a device at all.
-    pub fn has_device(&self) -> bool {
+    pub(crate) fn has_device(&self) -> bool {
         !matches!(self, Self::Absent(_))
     }
 }
 
 /// Whether the run is for the machine's own driver.
-pub fn wants_real() -> bool {
+pub(crate) fn wants_real() -> bool {
     std::env::var("ULIB_TEST_DRIVER").is_ok_and(|value| value == "real")
 }
 
@@ -58,7 +67,7 @@ fn requires_gpu() -> bool {
 ///
 /// # Panics
 /// When a real card is required and there is none, or the software driver could not be installed.
-pub fn driver() -> Mode {
+pub(crate) fn driver() -> Mode {
     if wants_real() {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         return match Driver::get() {
@@ -78,13 +87,13 @@ pub fn driver() -> Mode {
 }
 
 /// The driver of this run, or nothing (said aloud) where the machine's own was asked for and there is none.
-pub fn gpu() -> Option<Mode> {
+pub(crate) fn gpu() -> Option<Mode> {
     let mode = driver();
     mode.has_device().then_some(mode)
 }
 
 /// The controls of the software driver; nothing on a real card, where such a test has nothing to do.
-pub fn fake_only() -> Option<Session> {
+pub(crate) fn fake_only() -> Option<Session> {
     if wants_real() {
         println!("software driver only: {}", test_name());
         return None;
@@ -96,16 +105,19 @@ pub fn fake_only() -> Option<Session> {
 }
 
 /// The name of the running test, which is that of its thread.
-pub fn test_name() -> String {
+pub(crate) fn test_name() -> String {
     std::thread::current().name().unwrap_or("a test").to_owned()
 }
 
 /// Runs one test of this binary alone in a child process with these variables set, the software driver's among them.
 ///
 /// The test asks [`in_child`] first and returns when it is not in the child. The output is the child's, for the caller to judge.
-pub fn child(test: &str, variables: &[(&str, &str)]) -> std::process::Output {
-    let mut command = std::process::Command::new(std::env::current_exe().expect("path of this test"));
-    command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env("ULIB_TEST_CHILD", "1");
+pub(crate) fn child(test: &str, variables: &[(&str, &str)]) -> std::process::Output {
+    let mut command =
+        std::process::Command::new(std::env::current_exe().expect("path of this test"));
+    command
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env("ULIB_TEST_CHILD", "1");
     for (name, value) in variables {
         command.env(name, value);
     }
@@ -113,6 +125,6 @@ pub fn child(test: &str, variables: &[(&str, &str)]) -> std::process::Output {
 }
 
 /// Whether this process is one that [`child`] started.
-pub fn in_child() -> bool {
+pub(crate) fn in_child() -> bool {
     std::env::var_os("ULIB_TEST_CHILD").is_some()
 }

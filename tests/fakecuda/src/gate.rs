@@ -202,13 +202,23 @@ macro_rules! entries {
     ($($(#[$doc:meta])* fn $name:ident [$($out:ident),*] ($($arg:ident : $ty:ty),* $(,)?) $need:ident |$call:ident| $body:block)*) => {
         $(
             $(#[$doc])*
-            #[cfg_attr(feature = "export", unsafe(no_mangle))]
             pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> ulib_device::sys::CUresult {
                 // SAFETY: the driver API asks its caller for output pointers that are null or valid for one write.
                 $(let $out = unsafe { $crate::gate::Out::new($out) };)*
                 $crate::gate::enter(stringify!($name), $crate::gate::Need::$need, |$call| $body)
             }
             const _: ulib_device::sys::proto::$name = $name;
+
+            // A second function under the plain name: nothing in this crate refers to it, so no other library that
+            // exports the same name can take its place in here.
+            #[cfg(feature = "export")]
+            const _: () = {
+                #[unsafe(no_mangle)]
+                unsafe extern "C" fn $name($($arg: $ty),*) -> ulib_device::sys::CUresult {
+                    // SAFETY: the caller's promises, handed on.
+                    unsafe { self::$name($($arg),*) }
+                }
+            };
         )*
 
         /// The entry point of that name declared in this file.

@@ -128,7 +128,7 @@ mod export {
     /// # Safety
     /// `command` is null or a string that ends with a zero byte.
     #[unsafe(no_mangle)]
-    pub unsafe extern "C" fn fakecuda_control(command: *const c_char) -> i64 {
+    unsafe extern "C" fn fakecuda_control(command: *const c_char) -> i64 {
         if command.is_null() {
             return -1;
         }

@@ -1,0 +1,152 @@
+//! Modules: what loads, what is refused, and with which code.
+
+use crate::raw::*;
+use std::ptr::null_mut;
+use ulib_device::sys::CUjit_option;
+
+#[test]
+fn only_ptx_for_this_driver_and_device_loads() {
+    let Some(raw) = Raw::begin() else { return };
+    let text = ptx("kernel");
+    assert!(raw.load(&text).is_ok());
+    for (image, code) in [
+        ("this is no PTX", 218),
+        ("", 200),
+        (".version seven\n.target sm_60", 218),
+        (&text.replace("7.0", "9.5"), 222),
+        (&text.replace("sm_60", "sm_90"), 209),
+        ("\u{7f}ELF\u{2}", 209),
+    ] {
+        assert_eq!(raw.load(image), Err(code), "{image:?}");
+    }
+    raw.session.version(11_000);
+    assert_eq!(raw.load(&text.replace("7.0", "7.1")), Err(222));
+    assert!(raw.load(&text).is_ok());
+}
+
+#[test]
+fn entries_are_found_by_name_and_comments_are_not_entries() {
+    let Some(raw) = Raw::begin() else { return };
+    let text = ptx("kernel").replace("ret;", "ret; // .entry ghost\n /* .entry spirit */");
+    let module = raw.load(&text).unwrap();
+    let function = raw.function(module, "kernel").unwrap();
+    assert_eq!(raw.function(module, "kernel"), Ok(function));
+    for missing in ["ghost", "spirit", "kerne", ""] {
+        assert_eq!(raw.function(module, missing), Err(NOT_FOUND), "{missing:?}");
+    }
+    assert_eq!(
+        raw.launch(function, null_mut()),
+        801,
+        "there is no emulation of it"
+    );
+    assert_eq!(call!(raw, cuModuleUnload(module)), OK);
+    assert_eq!(raw.function(module, "kernel"), Err(INVALID_HANDLE));
+    assert_eq!(raw.launch(function, null_mut()), INVALID_HANDLE);
+}
+
+#[test]
+fn impossible_grids_are_refused() {
+    let Some(raw) = Raw::begin() else { return };
+    let module = raw.load(&ptx("fakecuda_break")).unwrap();
+    let function = raw.function(module, "fakecuda_break").unwrap();
+    for (grid, block) in [
+        ([0, 1, 1], [1, 1, 1]),
+        ([1, 65_536, 1], [1, 1, 1]),
+        ([1, 1, 1], [1025, 1, 1]),
+        ([1, 1, 1], [1, 1, 65]),
+        ([1, 1, 1], [0, 1, 1]),
+    ] {
+        let ([gx, gy, gz], [bx, by, bz]) = (grid, block);
+        let code = call!(
+            raw,
+            cuLaunchKernel(
+                function,
+                gx,
+                gy,
+                gz,
+                bx,
+                by,
+                bz,
+                0,
+                null_mut(),
+                null_mut(),
+                null_mut()
+            )
+        );
+        assert_eq!(code, INVALID_VALUE, "{grid:?} {block:?}");
+    }
+    assert_eq!(call!(raw, cuCtxSynchronize()), OK);
+}
+
+#[test]
+fn global_variables_have_addresses_and_start_at_zero() {
+    let Some(raw) = Raw::begin() else { return };
+    let text = ptx("kernel").replace(
+        ".visible",
+        ".visible .global .align 4 .b8 table[24];\n.const .f64 scale;\n.visible",
+    );
+    let module = raw.load(&text).unwrap();
+    let (mut address, mut bytes) = (0, 0);
+    assert_eq!(
+        call!(
+            raw,
+            cuModuleGetGlobal_v2(&mut address, &mut bytes, module, c"table".as_ptr())
+        ),
+        OK
+    );
+    assert_eq!(bytes, 24);
+    assert_eq!(raw.down(address, 24).unwrap(), [0; 24]);
+    assert_eq!(
+        call!(raw, cuMemFree_v2(address)),
+        INVALID_VALUE,
+        "the module's, not the caller's"
+    );
+    assert_eq!(
+        call!(
+            raw,
+            cuModuleGetGlobal_v2(&mut address, &mut bytes, module, c"scale".as_ptr())
+        ),
+        OK
+    );
+    assert_eq!(bytes, 8);
+    assert_eq!(
+        call!(
+            raw,
+            cuModuleGetGlobal_v2(&mut address, &mut bytes, module, c"nothing".as_ptr())
+        ),
+        NOT_FOUND
+    );
+    assert_eq!(call!(raw, cuModuleUnload(module)), OK);
+    assert_eq!(raw.session.live_bytes(), 0);
+}
+
+#[test]
+fn a_refused_module_fills_the_error_log() {
+    let Some(raw) = Raw::begin() else { return };
+    let mut log = [1_u8; 16];
+    let mut options = [
+        CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
+        CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+    ];
+    let mut values = [
+        log.as_mut_ptr().cast(),
+        std::ptr::without_provenance_mut(log.len()),
+    ];
+    let mut module = null_mut();
+    let image = c"nonsense".as_ptr().cast();
+    assert_eq!(
+        call!(
+            raw,
+            cuModuleLoadDataEx(
+                &mut module,
+                image,
+                2,
+                options.as_mut_ptr(),
+                values.as_mut_ptr()
+            )
+        ),
+        218
+    );
+    assert_eq!(&log, b"ptxas fatal   :\0");
+    assert_eq!(values[1].addr(), 16);
+}
