@@ -3,9 +3,12 @@
 #![allow(unsafe_code, reason = "installs the software driver, and forks")]
 
 use crate::support::{device, in_child};
+use std::ffi::c_void;
+use std::ptr::NonNull;
 use std::sync::OnceLock;
 use ulib_core::ErrorKind;
 use ulib_device::driver::forked;
+use ulib_device::sys::{CUdevice, CUdevice_attribute, CUresult, proto};
 use ulib_device::{Device, Driver, Event, Stream, Unavailable};
 
 /// The software driver without some names, as the driver of this process.
@@ -147,6 +150,51 @@ fn a_driver_without_any_optional_entry_still_works() {
             assert!(error.to_string().contains("cuEventElapsedTime"), "{error}");
         },
     );
+}
+
+/// Devices of compute capability 5.2; everything else is the software driver's answer.
+unsafe extern "C" fn old_attribute(
+    value: *mut i32,
+    attribute: CUdevice_attribute,
+    device: CUdevice,
+) -> CUresult {
+    let capability = match attribute {
+        CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR => 5,
+        CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR => 2,
+        _ => {
+            let address =
+                fakecuda::resolve("cuDeviceGetAttribute").expect("the software driver has it");
+            // SAFETY: the software driver's function under this name has this prototype.
+            let ask = unsafe {
+                std::mem::transmute::<NonNull<c_void>, proto::cuDeviceGetAttribute>(address)
+            };
+            // SAFETY: the caller's pointer, handed on.
+            return unsafe { ask(value, attribute, device) };
+        }
+    };
+    // SAFETY: the caller passes a pointer to an integer.
+    unsafe { *value = capability };
+    CUresult::CUDA_SUCCESS
+}
+
+#[test]
+fn a_device_below_the_floor() {
+    in_child("processes::a_device_below_the_floor", &[], || {
+        let resolve = |name: &str| match name {
+            "cuDeviceGetAttribute" => NonNull::new(old_attribute as *mut c_void),
+            _ => fakecuda::resolve(name),
+        };
+        // SAFETY: the software driver's functions, and one with the prototype of its name.
+        unsafe { Driver::install(resolve) }.unwrap();
+        assert_eq!(Device::count().unwrap(), 2);
+        let error = Device::new(1).unwrap_err();
+        assert_eq!(*error.kind(), ErrorKind::Unavailable);
+        assert_eq!(
+            error.to_string(),
+            "GPU 1 (Fake GPU 1) is too old: compute capability 5.2, and 6.0 is needed"
+        );
+        assert!(Device::all().is_empty());
+    });
 }
 
 #[test]

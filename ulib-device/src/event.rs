@@ -11,6 +11,23 @@ use crate::sys::{CUevent, CUevent_flags, CUresult, Table};
 use ulib_core::Result;
 
 /// A point in a stream. Until it is [recorded](Self::record) it counts as reached.
+///
+/// # Examples
+/// ```no_run
+/// use ulib_device::{Device, Event, Stream};
+///
+/// # fn main() -> ulib_core::Result<()> {
+/// let device = Device::new(0)?;
+/// let stream = Stream::legacy(&device);
+/// let (before, after) = (Event::timed(&device)?, Event::timed(&device)?);
+/// before.record(&stream)?;
+/// // ... work put into `stream` ...
+/// after.record(&stream)?;
+/// after.synchronize()?;
+/// println!("{} ms", after.elapsed_ms(&before)?);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Event {
     device: Device,

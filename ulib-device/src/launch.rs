@@ -127,6 +127,27 @@ fn invalid(argument: String, value: u64, expected: String) -> Error {
 ///    it, and is not used in conflict by other work that is not ordered with this stream.
 /// 3. The kernel does what the caller's types say: it may write anything it has an address of, while borrows of that
 ///    memory exist on the host side.
+///
+/// # Examples
+/// ```no_run
+/// use ulib_device::{Device, Kernel, LaunchConfig, Stream, launch};
+///
+/// const NOTHING: Kernel = Kernel {
+///     ptx: ".version 7.0\n.target sm_60\n.address_size 64\n.visible .entry nothing() { ret; }\n",
+///     entry: "nothing",
+/// };
+///
+/// # fn main() -> ulib_core::Result<()> {
+/// let device = Device::new(0)?;
+/// let stream = Stream::legacy(&device);
+/// let function = NOTHING.function(&device)?;
+/// let config = LaunchConfig::strided(&device, 1_000_000, 256);
+/// // SAFETY: the kernel has no parameters and touches no memory.
+/// unsafe { launch(&function, &stream, config, &mut []) }?;
+/// stream.synchronize()?;
+/// # Ok(())
+/// # }
+/// ```
 pub unsafe fn launch(
     function: &Function,
     stream: &Stream,

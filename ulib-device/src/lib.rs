@@ -1,7 +1,7 @@
 //! The NVIDIA driver opened at run time, devices, streams, memory, and the coherent block.
 //!
 //! Nothing here needs CUDA to build, and nothing is opened before it is needed: on a machine without a driver every
-//! question has an answer, usually [`Unavailable`](driver::Unavailable) with a sentence.
+//! question has an answer, usually [`Unavailable`] with a sentence.
 //!
 //! | on the host | here |
 //! |---|---|
@@ -32,11 +32,13 @@ pub mod pinned;
 pub mod stream;
 pub mod sys;
 
+pub use block::Block;
 pub use block::{Block, transfers};
 pub use device::{ContextGuard, Device, MemoryInfo};
 pub use driver::{Driver, Unavailable};
 pub use event::Event;
 pub use launch::{LaunchConfig, launch};
-pub use memory::{DeviceBytes, DeviceMemory, DeviceMemoryResource, Held};
+pub use memory::{Access, DeviceBytes, DeviceMemory, DeviceMemoryResource, Held};
 pub use module::{Function, Kernel, Module};
+pub use pinned::{PinnedBytes, PinnedPool};
 pub use stream::Stream;

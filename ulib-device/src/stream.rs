@@ -21,6 +21,21 @@ use ulib_core::{Error, Result};
 /// Which to take: the [`legacy`](Self::legacy) stream is what CuPy, PyTorch and numba use unless told otherwise; it and
 /// every stream from [`new`](Self::new) wait for each other. A [`non_blocking`](Self::non_blocking) stream is ordered
 /// with nothing but the events it waits for.
+///
+/// # Examples
+/// ```no_run
+/// use ulib_device::{Device, Stream};
+///
+/// # fn main() -> ulib_core::Result<()> {
+/// let device = Device::new(0)?;
+/// let (first, second) = (Stream::non_blocking(&device)?, Stream::non_blocking(&device)?);
+/// // ... work put into `first` ...
+/// second.wait_for(&first)?;
+/// // ... work put into `second` runs after it, while this thread goes on ...
+/// second.synchronize()?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Stream(Arc<Inner>);
 

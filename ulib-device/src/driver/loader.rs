@@ -129,6 +129,8 @@ pub(super) unsafe fn start(name: &str, resolver: SharedResolver) -> Result<Drive
         symbol: symbol.to_owned(),
     };
     let address = resolver("cuDriverGetVersion").ok_or_else(|| missing("cuDriverGetVersion"))?;
+    // Once called, a library may have threads and exit handlers of its own: it is never unloaded, whatever happens.
+    let resolver: &'static SharedResolver = Box::leak(Box::new(resolver));
     let library = file_of(address).unwrap_or_else(|| name.to_owned());
     // SAFETY: the caller promises the prototype that goes with the name.
     let driver_version =
@@ -146,8 +148,8 @@ pub(super) unsafe fn start(name: &str, resolver: SharedResolver) -> Result<Drive
             need: MINIMUM_VERSION,
         });
     }
-    // SAFETY: the caller's promise, handed on; the resolver outlives the table inside `Driver`.
-    let table = unsafe { Table::load(&*resolver) }.map_err(missing)?;
+    // SAFETY: the caller's promise, handed on; the resolver lives as long as the process.
+    let table = unsafe { Table::load(&**resolver) }.map_err(missing)?;
     let fails = |status: CUresult| match status {
         CUresult::CUDA_ERROR_STUB_LIBRARY => Unavailable::StubLibrary {
             path: library.clone(),
@@ -160,8 +162,6 @@ pub(super) unsafe fn start(name: &str, resolver: SharedResolver) -> Result<Drive
         },
     };
     fork::watch_for_fork();
-    // From here on the library has threads and exit handlers of its own: it is never unloaded, whatever happens.
-    let resolver: &'static SharedResolver = Box::leak(Box::new(resolver));
     // SAFETY: the flag must be 0, and is; any thread may call this at any time.
     let status = unsafe { (table.cuInit)(0) };
     if status != CUresult::CUDA_SUCCESS {
