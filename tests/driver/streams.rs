@@ -273,7 +273,7 @@ fn mode() -> CUstreamCaptureMode {
     let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
     // SAFETY: the call swaps one integer.
     assert!(unsafe { exchange(&raw mut mode) } == CUresult::CUDA_SUCCESS);
-    let found = mode.clone();
+    let found = mode;
     // SAFETY: as above.
     assert!(unsafe { exchange(&raw mut mode) } == CUresult::CUDA_SUCCESS);
     found

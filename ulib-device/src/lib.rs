@@ -32,7 +32,6 @@ pub mod pinned;
 pub mod stream;
 pub mod sys;
 
-pub use block::Block;
 pub use block::{Block, transfers};
 pub use device::{ContextGuard, Device, MemoryInfo};
 pub use driver::{Driver, Unavailable};
