@@ -1,0 +1,160 @@
+//! copy on a device, to it and from it.
+#![allow(unsafe_code, reason = "launches copy.cu")]
+
+use ulib_core::{DeviceStorable, Layout, Result, bytemuck};
+use ulib_device::memory::{Access, DeviceBytes};
+use ulib_device::{Device, Kernel, Stream};
+
+use super::host;
+use crate::ops::axes::{Axes, DeviceAxes};
+use crate::ops::form::WIDE;
+use crate::ops::launch::{self, THREADS};
+use crate::view::{View, ViewMut};
+
+const PTX: &str = include_str!("copy.ptx");
+
+/// `CopyParams` of `copy.cu`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Params {
+    src: u64,
+    dst: u64,
+    units: u64,
+    axes: DeviceAxes<2>,
+}
+
+const _: () = assert!(size_of::<Params>() == 24 + size_of::<DeviceAxes<2>>(), "mirrors copy.cu");
+
+/// Elements of `size` bytes in device memory. Who makes one promises that what `layout` reaches from `pointer` on is valid
+/// memory of the device it is used on, for as long as the launch it is used in.
+pub(super) struct Source<'a> {
+    pub(super) pointer: u64,
+    pub(super) layout: &'a Layout,
+    pub(super) size: usize,
+}
+
+/// One launch: `src` to `layout` from `dst` on, which is memory of the stream's device under the same promise.
+fn spread(src: &Source<'_>, dst: u64, layout: &Layout, stream: &Stream) -> Result<()> {
+    let mut axes = Axes::new([src.layout, layout], 1).scaled([src.size; 2]);
+    axes.push_fastest(src.size, [1, 1]);
+    let from = src.pointer.wrapping_add_signed(axes.start[0] as i64);
+    let to = dst.wrapping_add_signed(axes.start[1] as i64);
+    let fits = |unit: &usize| (0..2).all(|k| axes.holds_units(k, [from, to][k], 1, *unit));
+    let unit = [WIDE, 8, 4, 2].into_iter().find(fits).unwrap_or(1);
+    let axes = axes.in_units(unit);
+    let units = axes.count();
+    let line = axes.len.len() == 1;
+    let blocks = if line { launch::blocks_for_line(units) } else { launch::blocks_for_axes(stream.device(), units) };
+    let step = u64::from(blocks) * u64::from(THREADS);
+    let params = Params { src: from, dst: to, units: units as u64, axes: axes.for_device("copy", step)? };
+    let entry = match unit {
+        1 => "ulib_copy_1",
+        2 => "ulib_copy_2",
+        4 => "ulib_copy_4",
+        8 => "ulib_copy_8",
+        _ => "ulib_copy_16",
+    };
+    // SAFETY: `Params` mirrors the struct of every entry of copy.cu (asserted above); both sides are valid by the promise
+    // of `Source` and of this function's caller, who also made the stream wait.
+    unsafe { launch::run(Kernel { ptx: PTX, entry }, stream, blocks, THREADS, params) }
+}
+
+/// `src` in C order in fresh memory.
+fn pack(src: &Source<'_>, stream: &Stream) -> Result<DeviceBytes> {
+    let layout = Layout::contiguous(src.layout.shape())?;
+    let packed = DeviceBytes::allocate(stream, layout.len() * src.size)?;
+    packed.use_on(stream, Access::Write)?;
+    spread(src, packed.ptr(), &layout, stream)?;
+    Ok(packed)
+}
+
+/// Spreads what lies packed at `pointer`.
+fn unpack<T: DeviceStorable>(packed: &DeviceBytes, dst: &mut ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+    packed.use_on(stream, Access::Read)?;
+    let layout = Layout::contiguous(dst.shape())?;
+    copy_foreign_on(&Source { pointer: packed.ptr(), layout: &layout, size: size_of::<T>() }, dst, stream)
+}
+
+fn copy_foreign_on<T: DeviceStorable>(src: &Source<'_>, dst: &mut ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+    let layout = dst.layout().clone();
+    let whole = dst.is_whole();
+    let block = dst.block_mut();
+    let target = if whole { block.device_overwrite(stream)? } else { block.device_write(stream)? };
+    spread(src, target.ptr(), &layout, stream)?;
+    target.finish()
+}
+
+/// Both on `device`.
+pub(super) fn copy<T: DeviceStorable>(src: &View<'_, T>, dst: &mut ViewMut<'_, T>, device: &Device) -> Result<()> {
+    let stream = Stream::legacy(device);
+    let source = src.block().device_read(&stream)?;
+    copy_foreign_on(&Source { pointer: source.ptr(), layout: src.layout(), size: size_of::<T>() }, dst, &stream)?;
+    source.finish()
+}
+
+/// A foreign array on the device of `dst`.
+pub(super) fn copy_foreign<T: DeviceStorable>(src: &Source<'_>, dst: &mut ViewMut<'_, T>, device: &Device) -> Result<()> {
+    copy_foreign_on(src, dst, &Stream::legacy(device))
+}
+
+/// From a block on `from` to one on `to`.
+pub(super) fn copy_between<T: DeviceStorable>(src: &View<'_, T>, dst: &mut ViewMut<'_, T>, from: &Device, to: &Device) -> Result<()> {
+    let stream = Stream::legacy(from);
+    let source = src.block().device_read(&stream)?;
+    copy_foreign_between(&Source { pointer: source.ptr(), layout: src.layout(), size: size_of::<T>() }, dst, from, to)?;
+    source.finish()
+}
+
+/// From an array on `from` to a block on `to`.
+pub(super) fn copy_foreign_between<T: DeviceStorable>(
+    src: &Source<'_>,
+    dst: &mut ViewMut<'_, T>,
+    from: &Device,
+    to: &Device,
+) -> Result<()> {
+    let (stream, other) = (Stream::legacy(from), Stream::legacy(to));
+    let packed = pack(src, &stream)?;
+    let arrived = DeviceBytes::allocate(&other, packed.len())?;
+    ulib_device::copy::copy_device(&arrived, 0, &packed, 0, packed.len(), &stream)?;
+    unpack(&arrived, dst, &other)
+}
+
+/// Host elements to a block on `device`: packed on the host, sent, spread.
+pub(super) fn copy_from_host<T: DeviceStorable + Copy>(src: &[T], layout: &Layout, dst: &mut ViewMut<'_, T>, device: &Device) -> Result<()> {
+    let stream = Stream::legacy(device);
+    let packed = DeviceBytes::allocate(&stream, layout.len() * size_of::<T>())?;
+    let first = layout.offset();
+    if layout.is_contiguous() {
+        let bytes = bytemuck::cast_slice(&src[first..first + layout.len()]);
+        ulib_device::copy::upload(&packed, 0, bytes, &stream)?;
+    } else {
+        let order = Layout::contiguous(layout.shape())?;
+        let mut values = vec![T::zeroed(); layout.len()];
+        host::copy(src, &mut values, &Axes::new([layout, &order], 1));
+        ulib_device::copy::upload(&packed, 0, bytemuck::cast_slice(&values), &stream)?;
+    }
+    unpack(&packed, dst, &stream)
+}
+
+/// A block on `device` to host elements: packed there, fetched.
+pub(super) fn copy_to_host<T: DeviceStorable + Copy>(src: &View<'_, T>, dst: &mut [T], layout: &Layout, device: &Device) -> Result<()> {
+    let stream = Stream::legacy(device);
+    let source = src.block().device_read(&stream)?;
+    fetch(&Source { pointer: source.ptr(), layout: src.layout(), size: size_of::<T>() }, dst, layout, &stream)?;
+    source.finish()
+}
+
+/// A device array to the elements of `dst` that `layout` reaches, and waits for them.
+pub(super) fn fetch<T: DeviceStorable + Copy>(src: &Source<'_>, dst: &mut [T], layout: &Layout, stream: &Stream) -> Result<()> {
+    let packed = pack(src, stream)?;
+    let first = layout.offset();
+    if layout.is_contiguous() {
+        let to = bytemuck::cast_slice_mut(&mut dst[first..first + layout.len()]);
+        return ulib_device::copy::download(&packed, 0, to, stream);
+    }
+    let order = Layout::contiguous(layout.shape())?;
+    let mut values = vec![T::zeroed(); layout.len()];
+    ulib_device::copy::download(&packed, 0, bytemuck::cast_slice_mut(&mut values), stream)?;
+    host::copy(&values, dst, &Axes::new([&order, layout], 1));
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! [`copy()`], [`copy_from_host`], [`copy_to_host`], [`copy_from_device`]: strided copies, wherever both sides are.
+
+mod device;
+mod host;
+
+use ulib_core::{DeviceStorable, Error, IDeviceArray, Layout, Placement, Residency, Result};
+use ulib_device::{Device, Stream};
+
+use super::axes::Axes;
+use crate::view::{View, ViewMut, elements, elements_mut};
+
+/// Copies `src` into `dst`.
+///
+/// # Definition
+/// `dst[i] = src[i]` for every index `i`. Bytes of `dst`'s block that the view does not reach keep their value.
+///
+/// # Shapes
+/// Equal shapes, any strides on both sides, empty ones included. Elements of any size.
+///
+/// # Placement
+/// | source | target | how |
+/// |---|---|---|
+/// | host | host | the host copies |
+/// | a device | the same device | one kernel, no host trip, does not wait |
+/// | a device | another device | packed, sent to the other device, spread |
+/// | a device | host | a small part of a block is packed and fetched; else the block is read |
+/// | host | a device | into the host copy, if that is the newer one or the view is the whole block; else packed, sent, spread |
+///
+/// # Precision
+/// Bits are not changed.
+///
+/// # Errors
+/// Kind `Shape` when the shapes differ; kind `Layout` on a device when more than 8 axes cannot be merged; whatever reaching the
+/// data gives.
+///
+/// # Panics
+/// Never.
+///
+/// # Examples
+/// ```
+/// use ulib_core::Layout;
+/// use ulib_device::block::Block;
+/// use ulib_math::{ops, view::{View, ViewMut}};
+///
+/// let src = Block::from_slice(&[1_u16, 2, 3, 4, 5, 6])?;
+/// let mut dst = Block::zeroed(12)?;
+/// let transposed = View::<u16>::new(&src, Layout::contiguous(&[2, 3])?)?.permute(&[1, 0])?;
+/// ops::copy(&transposed, ViewMut::new(&mut dst, Layout::contiguous(&[3, 2])?)?)?;
+/// assert_eq!(View::<u16>::flat(&dst)?.to_array()?, ndarray::arr1(&[1, 4, 2, 5, 3, 6]).into_dyn());
+/// # Ok::<(), ulib_core::Error>(())
+/// ```
+#[doc(alias = "assign")]
+pub fn copy<T: DeviceStorable + Copy>(src: &View<'_, T>, mut dst: ViewMut<'_, T>) -> Result<()> {
+    same_shape("copy", src.shape(), dst.shape())?;
+    if dst.is_empty() {
+        return Ok(());
+    }
+    match (src.block().target_device(), dst.block().target_device()) {
+        (Some(from), Some(to)) if from.ordinal() == to.ordinal() => device::copy(src, &mut dst, &to),
+        (Some(from), Some(to)) => device::copy_between(src, &mut dst, &from, &to),
+        (None, _) => {
+            let bytes = src.block().read()?;
+            copy_from_host(elements::<T>(&bytes)?, src.layout(), dst)
+        }
+        (Some(_), None) => {
+            let layout = dst.layout().clone();
+            let mut guard = if dst.is_whole() { dst.block_mut().overwrite()? } else { dst.block_mut().write()? };
+            copy_to_host(src, elements_mut(&mut guard)?, &layout)?;
+            guard.commit()
+        }
+    }
+    .map_err(|error| error.context("copy"))
+}
+
+/// Copies the elements of a slice that `layout` reaches into `dst`: [`copy()`] from host memory that no block owns.
+///
+/// # Errors
+/// As [`copy()`]; kind `Layout` when the layout reaches beyond the slice.
+pub fn copy_from_host<T: DeviceStorable + Copy>(src: &[T], layout: &Layout, mut dst: ViewMut<'_, T>) -> Result<()> {
+    same_shape("copy_from_host", layout.shape(), dst.shape())?;
+    layout.check_within(src.len())?;
+    if dst.is_empty() {
+        return Ok(());
+    }
+    let whole = dst.is_whole();
+    match dst.block().target_device() {
+        Some(device) if !whole && dst.block().residency() != Residency::HostNewer => {
+            device::copy_from_host(src, layout, &mut dst, &device)
+        }
+        _ => {
+            let axes = Axes::new([layout, dst.layout()], 1);
+            let mut guard = if whole { dst.block_mut().overwrite()? } else { dst.block_mut().write()? };
+            host::copy(src, elements_mut(&mut guard)?, &axes);
+            guard.commit()
+        }
+    }
+    .map_err(|error| error.context("copy_from_host"))
+}
+
+/// Copies `src` into the elements of a slice that `layout` reaches: [`copy()`] into host memory that no block owns.
+///
+/// # Errors
+/// As [`copy()`]; kind `Layout` when the layout reaches beyond the slice or reaches an element twice.
+pub fn copy_to_host<T: DeviceStorable + Copy>(src: &View<'_, T>, dst: &mut [T], layout: &Layout) -> Result<()> {
+    same_shape("copy_to_host", src.shape(), layout.shape())?;
+    layout.check_within(dst.len())?;
+    layout.check_unaliased()?;
+    if layout.is_empty() {
+        return Ok(());
+    }
+    let block = src.block();
+    let part = src.len() < block.len() / size_of::<T>() / 2;
+    match block.target_device() {
+        Some(device) if part && block.residency() == Residency::DeviceNewer => device::copy_to_host(src, dst, layout, &device),
+        _ => {
+            let bytes = block.read()?;
+            host::copy(elements::<T>(&bytes)?, dst, &Axes::new([src.layout(), layout], 1));
+            Ok(())
+        }
+    }
+    .map_err(|error| error.context("copy_to_host"))
+}
+
+/// Copies a foreign device array into `dst`: on the same device by one kernel, to another device or to the host by way of
+/// packed scratch.
+///
+/// # Errors
+/// As [`copy()`]; kind `DType` when the element types differ, `InvalidArgument` when `src` is host memory.
+///
+/// # Safety
+/// 1. `src` keeps the contract of [`IDeviceArray`]: what its layout reaches from its pointer on is memory of its device.
+/// 2. That memory stays valid until the copy is done: until the legacy stream of `dst`'s device has passed the call.
+/// 3. Whatever still writes it is ordered before the legacy stream of `src`'s device.
+#[allow(unsafe_code, reason = "reads memory that only the caller knows")]
+pub unsafe fn copy_from_device<T: DeviceStorable + Copy>(src: &dyn IDeviceArray, mut dst: ViewMut<'_, T>) -> Result<()> {
+    same_shape("copy_from_device", src.layout().shape(), dst.shape())?;
+    if src.dtype() != T::DTYPE {
+        return Err(Error::dtype("copy_from_device", src.dtype(), T::DTYPE));
+    }
+    let Placement::Device(ordinal) = src.placement() else {
+        return Err(Error::invalid("copy_from_device", "source", "on the host", "an array on a device"));
+    };
+    if dst.is_empty() {
+        return Ok(());
+    }
+    let from = Device::new(ordinal)?;
+    let source = device::Source { pointer: src.pointer(), layout: src.layout(), size: size_of::<T>() };
+    match dst.block().target_device() {
+        Some(to) if to.ordinal() == ordinal => device::copy_foreign(&source, &mut dst, &to),
+        Some(to) => device::copy_foreign_between(&source, &mut dst, &from, &to),
+        None => {
+            let layout = dst.layout().clone();
+            let mut guard = if dst.is_whole() { dst.block_mut().overwrite()? } else { dst.block_mut().write()? };
+            let stream = Stream::legacy(&from);
+            device::fetch(&source, elements_mut::<T>(&mut guard)?, &layout, &stream)?;
+            guard.commit()
+        }
+    }
+    .map_err(|error| error.context("copy_from_device"))
+}
+
+fn same_shape(op: &'static str, src: &[usize], dst: &[usize]) -> Result<()> {
+    if src == dst { Ok(()) } else { Err(Error::shape(op, src, dst)) }
+}

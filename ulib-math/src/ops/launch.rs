@@ -1,0 +1,60 @@
+//! Launching an operation's kernel: one struct by value, a one-dimensional grid.
+#![allow(unsafe_code, reason = "hands device addresses to kernels")]
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use ulib_core::Result;
+use ulib_device::{Device, Kernel, LaunchConfig, Stream, launch};
+
+/// Threads of a block of an elementwise kernel.
+pub(crate) const THREADS: u32 = 256;
+
+/// Units that a thread of an elementwise kernel has in flight; one round of them is all a thread does where the grid
+/// may be that large, which measured faster than fewer blocks that go round.
+const IN_FLIGHT: u64 = 4;
+
+/// Blocks per multiprocessor for kernels whose threads have a start worth sharing among several units.
+const WALKING_BLOCKS: u64 = 32;
+
+static GRID_LIMIT: AtomicU32 = AtomicU32::new(u32::MAX);
+
+/// Bounds the number of blocks of every later launch, or lifts the bound. Results do not depend on it; tests show that.
+#[doc(hidden)]
+pub fn set_grid_limit(blocks: Option<u32>) {
+    GRID_LIMIT.store(blocks.unwrap_or(u32::MAX).max(1), Ordering::Relaxed);
+}
+
+/// `wanted` blocks, but at least one and no more than a grid may have.
+pub(crate) fn blocks(wanted: u64) -> u32 {
+    let limit = GRID_LIMIT.load(Ordering::Relaxed).min(i32::MAX.cast_unsigned());
+    u32::try_from(wanted).unwrap_or(u32::MAX).clamp(1, limit)
+}
+
+/// Blocks for `units` evenly spaced units.
+pub(crate) fn blocks_for_line(units: usize) -> u32 {
+    blocks((units as u64).div_ceil(u64::from(THREADS) * IN_FLIGHT))
+}
+
+/// Blocks for `units` units reached by walking over axes.
+pub(crate) fn blocks_for_axes(device: &Device, units: usize) -> u32 {
+    let busy = u64::from(device.multiprocessors()) * WALKING_BLOCKS;
+    blocks((units as u64).div_ceil(u64::from(THREADS)).min(busy))
+}
+
+/// Puts one kernel into `stream`.
+///
+/// # Errors
+/// Whatever loading or launching the kernel gives.
+///
+/// # Safety
+/// 1. `P` is the struct that the kernel takes, mirrored field by field.
+/// 2. Every address that the kernel reaches under `params` is in memory that stays valid until the kernel is done, and
+///    that `stream` has been made to wait for.
+pub(crate) unsafe fn run<P: Copy>(kernel: Kernel, stream: &Stream, blocks: u32, threads: u32, mut params: P) -> Result<()> {
+    let function = kernel.function(stream.device())?;
+    let config = LaunchConfig { grid: [blocks, 1, 1], block: [threads, 1, 1], shared_bytes: 0 };
+    let mut args = [std::ptr::from_mut(&mut params).cast::<c_void>()];
+    // SAFETY: one parameter, of the kernel's type by condition 1; what it reaches is the caller's condition 2.
+    unsafe { launch(&function, stream, config, &mut args) }
+}

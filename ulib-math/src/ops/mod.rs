@@ -1,0 +1,38 @@
+//! Operations on strided views: on the host or on a device, wherever the data is, with the same bits.
+//!
+//! One operation is one folder: `mod.rs` (documentation, validation, dispatch), `host.rs` (the definition of the result),
+//! `device.rs` (arguments, grid, launch), `<op>.cu` (the kernel) and `<op>.ptx` (the kernel as embedded, made by
+//! `scripts/build-kernels.py`).
+//!
+//! | operation | does | result |
+//! |---|---|---|
+//! | [`fill()`] | sets every element to a value | in place |
+//! | [`scale()`] | multiplies every element by a factor | in place |
+//! | [`sum()`], [`sum_all`], [`sum_into`] | sums over any set of axes, by a tree of fixed shape | new, or into an output |
+//! | [`copy()`], [`copy_from_host`], [`copy_to_host`], [`copy_from_device`] | copies between views, slices and foreign arrays | into an output |
+//!
+//! # Where an operation runs
+//! An operation with one block runs on a device when the block prefers that device and can be there, else on the host.
+//! Bytes of the block that the view does not reach (a voxel's `Count` beside its `Value`) keep their value.
+//!
+//! # Precision
+//! Elementwise results and sums are bit-identical on the host with any number of threads and on any device with any grid,
+//! but for the payload and the sign of a NaN.
+
+mod axes;
+pub mod copy;
+mod element;
+pub mod fill;
+mod form;
+mod launch;
+mod runs;
+pub mod scale;
+pub mod sum;
+
+pub use copy::{copy, copy_from_device, copy_from_host, copy_to_host};
+pub use element::{Accumulator, Element, Number};
+pub use fill::fill;
+#[doc(hidden)]
+pub use launch::set_grid_limit;
+pub use scale::scale;
+pub use sum::{sum, sum_all, sum_into};

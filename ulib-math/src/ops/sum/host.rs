@@ -1,0 +1,197 @@
+//! sum on the host: the definition of the result, see [`sum`](super::sum()).
+
+use rayon::prelude::*;
+
+use super::plan::{CHUNK, LANES, Plan};
+use crate::ops::axes::Axes;
+use crate::ops::element::{Accumulator, Element};
+use crate::ops::runs::GRAIN;
+
+/// Kept elements that are summed side by side.
+const TILE: usize = 128;
+
+/// Levels of the tree over the lanes.
+const LEVELS: usize = LANES.trailing_zeros() as usize;
+
+/// The sums, in the order of the plan's kept axes.
+pub(super) fn sum<T: Element>(data: &[T], plan: &Plan) -> Vec<T::Sum> {
+    if plan.by_columns() { by_columns(data, plan) } else { by_rows(data, plan) }
+}
+
+/// One sum after the other, each from memory that is contiguous or nearly so.
+fn by_rows<T: Element>(data: &[T], plan: &Plan) -> Vec<T::Sum> {
+    let (n, outputs, chunks) = (plan.reduced.count(), plan.kept.count(), plan.chunks());
+    let chunk = |i: usize| {
+        let first = plan.kept.offsets(i / chunks)[0];
+        let begin = i % chunks * CHUNK;
+        row_chunk(data, first, &plan.reduced, begin, CHUNK.min(n - begin))
+    };
+    let parts = map(outputs * chunks, n.min(CHUNK), chunk);
+    if chunks == 1 { parts } else { map(outputs, chunks, |o| levels(&parts[o * chunks..][..chunks])) }
+}
+
+/// The values of `each` for `0 .. count`, each worth `work` elements, in parallel when that is worth it.
+fn map<A: Send>(count: usize, work: usize, each: impl Fn(usize) -> A + Send + Sync) -> Vec<A> {
+    let grain = GRAIN.div_ceil(work.max(1));
+    if count <= grain {
+        return (0..count).map(each).collect();
+    }
+    (0..count).into_par_iter().with_min_len(grain).map(each).collect()
+}
+
+/// The result of one chunk of `count` elements from element `begin` of a sum on.
+fn row_chunk<T: Element>(data: &[T], first: isize, reduced: &Axes<1>, begin: usize, count: usize) -> T::Sum {
+    let mut lanes = [T::Sum::IDENTITY; LANES];
+    match reduced.stride.as_slice() {
+        [] => lanes[0] = lanes[0].plus(data[first.unsigned_abs()].widen()),
+        &[[stride]] => {
+            let start = (first + begin.cast_signed() * stride).unsigned_abs();
+            let stride = stride.unsigned_abs();
+            add_rows(&mut lanes, &data[start..=start + (count - 1) * stride], stride, count);
+        }
+        _ => {
+            let mut row = [T::default(); LANES];
+            for at in (0..count).step_by(LANES) {
+                let len = LANES.min(count - at);
+                gather(data, first, reduced, begin + at, &mut row[..len]);
+                add_rows(&mut lanes, &row[..len], 1, len);
+            }
+        }
+    }
+    tree(&mut lanes, count)
+}
+
+/// Adds element `i` of `count` elements `stride` apart to lane `i % LANES`.
+fn add_rows<T: Element>(lanes: &mut [T::Sum; LANES], elements: &[T], stride: usize, count: usize) {
+    match stride {
+        0 => (0..count).for_each(|i| lanes[i % LANES] = lanes[i % LANES].plus(elements[0].widen())),
+        1 => {
+            for row in elements.chunks(LANES) {
+                lanes.iter_mut().zip(row).for_each(|(lane, element)| *lane = lane.plus(element.widen()));
+            }
+        }
+        2 => {
+            for row in elements.chunks(2 * LANES) {
+                lanes.iter_mut().zip(row.chunks(2)).for_each(|(lane, pair)| *lane = lane.plus(pair[0].widen()));
+            }
+        }
+        _ => {
+            for row in elements.chunks(stride * LANES) {
+                let row = row.iter().step_by(stride);
+                lanes.iter_mut().zip(row).for_each(|(lane, element)| *lane = lane.plus(element.widen()));
+            }
+        }
+    }
+}
+
+/// Elements `from ..` of a sum into `row`.
+fn gather<T: Element>(data: &[T], first: isize, reduced: &Axes<1>, from: usize, row: &mut [T]) {
+    let (Some(&inner), Some(&[stride])) = (reduced.len.last(), reduced.stride.last()) else { return };
+    let mut done = 0;
+    while done < row.len() {
+        let at = from + done;
+        let run = (inner - at % inner).min(row.len() - done);
+        let mut offset = first + reduced.offsets(at)[0];
+        for element in &mut row[done..done + run] {
+            *element = data[offset.unsigned_abs()];
+            offset += stride;
+        }
+        done += run;
+    }
+}
+
+/// The adjacent pairwise tree over the lanes. Lanes beyond `count` hold the identity and need not be joined.
+fn tree<A: Accumulator>(lanes: &mut [A; LANES], count: usize) -> A {
+    let mut width = count.min(LANES).next_power_of_two();
+    while width > 1 {
+        width /= 2;
+        for i in 0..width {
+            lanes[i] = lanes[2 * i].plus(lanes[2 * i + 1]);
+        }
+    }
+    lanes[0]
+}
+
+/// The levels above the first, over the results of chunks.
+fn levels<A: Accumulator>(parts: &[A]) -> A {
+    let level = |parts: &[A]| -> Vec<A> {
+        let chunk = |i: usize| {
+            let chunk = &parts[i * CHUNK..parts.len().min((i + 1) * CHUNK)];
+            let mut lanes = [A::IDENTITY; LANES];
+            add_rows(&mut lanes, chunk, 1, chunk.len());
+            tree(&mut lanes, chunk.len())
+        };
+        map(parts.len().div_ceil(CHUNK), CHUNK, chunk)
+    };
+    let mut parts = level(parts);
+    while parts.len() > 1 {
+        parts = level(&parts);
+    }
+    parts[0]
+}
+
+/// Many sums side by side, along the fastest kept axis.
+fn by_columns<T: Element>(data: &[T], plan: &Plan) -> Vec<T::Sum> {
+    let (n, outputs, chunks) = (plan.reduced.count(), plan.kept.count(), plan.chunks());
+    let (width, stride) = match (plan.kept.len.last(), plan.kept.stride.last()) {
+        (Some(&len), Some(&[stride, _])) => (len, stride.unsigned_abs()),
+        _ => (1, 1),
+    };
+    // Tiles of one row of the fastest kept axis, rows after rows, chunks after chunks.
+    let tiles = width.div_ceil(TILE);
+    let rows = outputs / width;
+    let tile = |i: usize| {
+        let (chunk, row, tile) = (i / (tiles * rows), i / tiles % rows, i % tiles);
+        let first = plan.kept.offsets(row * width + tile * TILE)[0];
+        let begin = chunk * CHUNK;
+        let columns = TILE.min(width - tile * TILE);
+        column_chunk(data, first, (columns, stride), &plan.reduced, begin, CHUNK.min(n - begin))
+    };
+    let parts = map(tiles * rows * chunks, n.min(CHUNK) * width.min(TILE), tile).concat();
+    if chunks == 1 {
+        return parts;
+    }
+    map(outputs, chunks, |o| {
+        let column: Vec<T::Sum> = parts[o..].iter().step_by(outputs).copied().collect();
+        levels(&column)
+    })
+}
+
+/// [`row_chunk`] for `columns` sums at once, whose elements lie `stride` apart.
+fn column_chunk<T: Element>(
+    data: &[T],
+    first: isize,
+    (columns, stride): (usize, usize),
+    reduced: &Axes<1>,
+    begin: usize,
+    count: usize,
+) -> Vec<T::Sum> {
+    // stack[level] is the sum of 2^level lanes that waits for its right neighbour.
+    let mut stack = [[T::Sum::IDENTITY; TILE]; LEVELS + 1];
+    let lanes = count.min(LANES);
+    for lane in 0..lanes {
+        let mut sums = [T::Sum::IDENTITY; TILE];
+        for element in (lane..count).step_by(LANES) {
+            let start = (first + reduced.offsets(begin + element)[0]).unsigned_abs();
+            let row = &data[start..=start + (columns - 1) * stride];
+            match stride {
+                0 => sums.iter_mut().take(columns).for_each(|sum| *sum = sum.plus(row[0].widen())),
+                1 => sums.iter_mut().zip(row).for_each(|(sum, element)| *sum = sum.plus(element.widen())),
+                2 => sums.iter_mut().zip(row.chunks(2)).for_each(|(sum, pair)| *sum = sum.plus(pair[0].widen())),
+                _ => sums.iter_mut().zip(row.iter().step_by(stride)).for_each(|(sum, element)| *sum = sum.plus(element.widen())),
+            }
+        }
+        let level = lane.trailing_ones() as usize;
+        for waiting in &stack[..level] {
+            sums.iter_mut().zip(waiting).for_each(|(sum, left)| *sum = left.plus(*sum));
+        }
+        stack[level] = sums;
+    }
+    // The right neighbours still missing hold the identity: what waits is joined from the smallest, the last, upwards.
+    let mut waiting = (0..=LEVELS).filter(|level| lanes >> level & 1 == 1);
+    let mut sums = waiting.next().map_or([T::Sum::IDENTITY; TILE], |level| stack[level]);
+    for level in waiting {
+        sums.iter_mut().zip(&stack[level]).for_each(|(sum, left)| *sum = left.plus(*sum));
+    }
+    sums[..columns].to_vec()
+}

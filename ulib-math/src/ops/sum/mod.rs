@@ -1,0 +1,159 @@
+//! [`sum()`], [`sum_all`], [`sum_into`]: sums over any set of axes.
+
+mod device;
+mod host;
+mod plan;
+
+use ndarray::{ArrayD, IxDyn};
+use ulib_core::{Error, Layout, Result};
+
+use super::element::Element;
+use crate::view::{View, ViewMut, elements, elements_mut};
+use plan::Plan;
+
+/// The sums of `view` over the axes `axes`.
+///
+/// # Definition
+/// `out[k] = sum over r of view[k, r]`, where `r` runs over the axes in `axes` and `k` over the others, in their order.
+///
+/// The additions form a tree whose shape depends on the number `n` of elements of one sum alone. The elements come in
+/// memory order: the axes in `axes` merged where they continue each other and sorted by the size of their stride, the
+/// largest the slowest. Chunk `c` is elements `4096 c .. 4096 (c + 1)`. In a chunk, lane `l` (of 256) adds elements `l`, `l +
+/// 256`, `l + 512`, ... in that order, starting from the identity (-0.0 for floating point); the lanes are joined by
+/// the adjacent pairwise tree `((0 + 1) + (2 + 3)) + ...`; the chunks' results are the elements of the next level, until one is
+/// left. The sum of no elements is 0 (+0.0).
+///
+/// # Shapes
+/// `view`: any shape and strides. `axes`: any of its axes, each at most once, in any order; none gives every element
+/// as a sum of its own. The result has the shape of the other axes.
+///
+/// # Placement
+/// Where the block is. On a device the scratch is 8 bytes for each chunk (of 4096 elements) of each sum, and for each
+/// result; the results are brought to the host, which waits for the kernels.
+///
+/// # Precision
+/// `f32` and `f64` are accumulated in `f64`, signed integers in `i64`, unsigned ones in `u64` (wrapping). The same bits on one
+/// thread, on many, and on any device, but for the payload and the sign of a NaN. The error of a floating-point sum is
+/// at most about (16 + 8 + 24 levels of 4096) roundings of `f64` for each element: below 1e-14 times the sum of the magnitudes
+/// for every array that fits a machine.
+///
+/// # Errors
+/// Kind `InvalidArgument` for an axis that does not exist or is named twice; whatever reaching the data gives, see [`Block::read`]
+/// and [`Block::device_read`]; kind `Layout` on a device when more than 8 axes cannot be merged.
+///
+/// # Panics
+/// Never.
+///
+/// # Examples
+/// ```
+/// use ulib_core::Layout;
+/// use ulib_device::block::Block;
+/// use ulib_math::{ops, view::View};
+///
+/// let block = Block::from_slice(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// let view = View::<f32>::new(&block, Layout::contiguous(&[2, 3])?)?;
+/// assert_eq!(ops::sum(&view, &[0])?, ndarray::arr1(&[5.0, 7.0, 9.0]).into_dyn());
+/// assert_eq!(ops::sum(&view, &[1])?, ndarray::arr1(&[6.0, 15.0]).into_dyn());
+/// assert_eq!(ops::sum(&view, &[1, 0])?, ndarray::arr0(21.0).into_dyn());
+/// assert!(ops::sum(&view, &[2]).is_err());
+/// # Ok::<(), ulib_core::Error>(())
+/// ```
+///
+/// [`Block::read`]: ulib_device::block::Block::read
+/// [`Block::device_read`]: ulib_device::block::Block::device_read
+#[doc(alias = "profile")]
+pub fn sum<T: Element>(view: &View<'_, T>, axes: &[usize]) -> Result<ArrayD<T::Sum>> {
+    let kept = kept_axes(view.layout(), axes)?;
+    let shape: Vec<usize> = kept.iter().map(|&axis| view.shape()[axis]).collect();
+    let out = Layout::contiguous(&shape)?;
+    let mut values = vec![T::Sum::default(); out.len()];
+    sum_to(view, axes, &kept, &out, &mut values).map_err(|error| error.context("sum"))?;
+    ArrayD::from_shape_vec(IxDyn(&shape), values).map_err(|error| Error::layout("sum", error.to_string()))
+}
+
+/// The sum of all elements of `view`: [`sum()`] over every axis, as a number.
+///
+/// # Errors
+/// As [`sum()`].
+///
+/// # Examples
+/// ```
+/// use ulib_device::block::Block;
+/// use ulib_math::{ops, view::View};
+///
+/// let block = Block::from_slice(&[i32::MAX, i32::MAX, 1])?;
+/// assert_eq!(ops::sum_all(&View::<i32>::flat(&block)?)?, 4_294_967_295_i64);
+/// # Ok::<(), ulib_core::Error>(())
+/// ```
+pub fn sum_all<T: Element>(view: &View<'_, T>) -> Result<T::Sum> {
+    let axes: Vec<usize> = (0..view.shape().len()).collect();
+    let mut value = [T::Sum::default()];
+    let out = Layout::contiguous(&[])?;
+    sum_to(view, &axes, &[], &out, &mut value).map_err(|error| error.context("sum_all"))?;
+    Ok(value[0])
+}
+
+/// [`sum()`] into an output of any strides. When both blocks are on one device nothing is brought to the host, and the call
+/// returns without waiting.
+///
+/// # Errors
+/// As [`sum()`]; kind `Shape` when `out` has not the shape of the kept axes.
+pub fn sum_into<T: Element>(view: &View<'_, T>, axes: &[usize], mut out: ViewMut<'_, T::Sum>) -> Result<()> {
+    let kept = kept_axes(view.layout(), axes)?;
+    let shape: Vec<usize> = kept.iter().map(|&axis| view.shape()[axis]).collect();
+    if out.shape() != shape {
+        return Err(Error::shape("sum_into", &shape, out.shape()));
+    }
+    if out.is_empty() {
+        return Ok(());
+    }
+    if view.is_empty() {
+        return super::fill(out, T::Sum::default());
+    }
+    let here = view.block().target_device();
+    let there = out.block().target_device();
+    match (here, there) {
+        (Some(here), Some(there)) if here.ordinal() == there.ordinal() => {
+            let plan = Plan::new(view.layout(), axes, &kept, out.layout())?;
+            device::sum_into(view, &plan, &mut out, &here)
+        }
+        _ => {
+            let layout = out.layout().clone();
+            let mut guard = if out.is_whole() { out.block_mut().overwrite()? } else { out.block_mut().write()? };
+            sum_to(view, axes, &kept, &layout, elements_mut(&mut guard)?)?;
+            guard.commit()
+        }
+    }
+    .map_err(|error| error.context("sum_into"))
+}
+
+/// The sums into host memory.
+fn sum_to<T: Element>(view: &View<'_, T>, axes: &[usize], kept: &[usize], out: &Layout, to: &mut [T::Sum]) -> Result<()> {
+    if out.is_empty() {
+        return Ok(());
+    }
+    if view.is_empty() {
+        out.offsets().for_each(|offset| to[offset] = T::Sum::default());
+        return Ok(());
+    }
+    let plan = Plan::new(view.layout(), axes, kept, out)?;
+    let values = match view.block().target_device() {
+        Some(device) => device::sum(view, &plan, &device)?,
+        None => host::sum(elements::<T>(&view.block().read()?)?, &plan),
+    };
+    for (i, value) in values.into_iter().enumerate() {
+        to[plan.kept.offsets(i)[1].unsigned_abs()] = value;
+    }
+    Ok(())
+}
+
+/// The axes not named in `axes`.
+fn kept_axes(layout: &Layout, axes: &[usize]) -> Result<Vec<usize>> {
+    let ndim = layout.ndim();
+    for (i, &axis) in axes.iter().enumerate() {
+        if axis >= ndim || axes[..i].contains(&axis) {
+            return Err(Error::invalid("sum", "axes", format_args!("{axes:?}"), format!("different axes below {ndim}")));
+        }
+    }
+    Ok((0..ndim).filter(|axis| !axes.contains(axis)).collect())
+}
