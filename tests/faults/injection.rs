@@ -77,10 +77,8 @@ fn an_unknown_code_has_no_name() {
         OK
     );
     // SAFETY: the driver's names are string literals.
-    assert_eq!(
-        unsafe { std::ffi::CStr::from_ptr(name) },
-        c"CUDA_ERROR_ILLEGAL_ADDRESS"
-    );
+    let name = unsafe { std::ffi::CStr::from_ptr(name) };
+    assert_eq!(name, c"CUDA_ERROR_ILLEGAL_ADDRESS");
 }
 
 #[test]

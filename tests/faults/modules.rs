@@ -1,6 +1,7 @@
 //! Modules: what loads, what is refused, and with which code.
 
 use crate::raw::*;
+use fakecuda::Store;
 use std::ptr::null_mut;
 use ulib_device::sys::CUjit_option;
 
@@ -149,4 +150,81 @@ fn a_refused_module_fills_the_error_log() {
     );
     assert_eq!(&log, b"ptxas fatal   :\0");
     assert_eq!(values[1].addr(), 16);
+}
+
+/// Launches the built-in kernel that writes where it is told.
+fn store(
+    raw: &Raw,
+    address: u64,
+    count: u64,
+    value: u64,
+    stream: ulib_device::sys::CUstream,
+) -> u32 {
+    let module = raw.load(&ptx("fakecuda_store")).unwrap();
+    let function = raw.function(module, "fakecuda_store").unwrap();
+    let mut parameter = Store {
+        address,
+        count,
+        value,
+    };
+    let mut parameters = [(&raw mut parameter).cast()];
+    // The launch copies the parameter: this one ends with the function, the stream may run later.
+    call!(
+        raw,
+        cuLaunchKernel(
+            function,
+            1,
+            1,
+            1,
+            1,
+            1,
+            1,
+            0,
+            stream,
+            parameters.as_mut_ptr(),
+            null_mut()
+        )
+    )
+}
+
+#[test]
+fn a_kernel_writes_through_device_addresses() {
+    let Some(raw) = Raw::begin() else { return };
+    let address = raw.allocate(8);
+    raw.session.deferred(true);
+    let stream = raw.stream(1);
+    assert_eq!(store(&raw, address + 2, 3, 7, stream), OK);
+    assert_eq!(raw.now(address, 8), [0xCD; 8]);
+    assert_eq!(call!(raw, cuStreamSynchronize(stream)), OK);
+    assert_eq!(raw.now(address, 8), [0xCD, 0xCD, 7, 7, 7, 0xCD, 0xCD, 0xCD]);
+    raw.free(address);
+    assert!(raw.session.faults().is_empty());
+}
+
+#[test]
+fn a_kernel_that_writes_behind_an_allocation_is_found_out_when_it_is_freed() {
+    let Some(raw) = Raw::begin() else { return };
+    let address = raw.allocate(10);
+    assert_eq!(store(&raw, address, 13, 7, null_mut()), OK);
+    assert!(raw.session.faults().is_empty());
+    raw.free(address);
+    assert_eq!(
+        raw.session.faults(),
+        ["3 bytes behind an allocation of 10 bytes were overwritten"]
+    );
+}
+
+#[test]
+fn the_kernels_of_the_project_can_run() {
+    let Some(_raw) = Raw::begin() else { return };
+    let names = fakecuda::emulated_kernels();
+    assert!(!names.is_empty());
+    for name in &names {
+        assert!(name.starts_with("ulib_"), "{name}");
+        assert_eq!(
+            names.iter().filter(|other| *other == name).count(),
+            1,
+            "{name}"
+        );
+    }
 }

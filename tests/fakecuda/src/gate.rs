@@ -199,7 +199,10 @@ pub(crate) fn enter(
 /// Each becomes an `extern "C"` function of exactly the generated prototype (checked by the compiler) that runs its body
 /// through [`enter`]; the names in brackets become [`Out`] values. `find` and `NAMES` list them.
 macro_rules! entries {
-    ($($(#[$doc:meta])* fn $name:ident [$($out:ident),*] ($($arg:ident : $ty:ty),* $(,)?) $need:ident |$call:ident| $body:block)*) => {
+    ($(
+        $(#[$doc:meta])*
+        fn $name:ident [$($out:ident),*] ($($arg:ident : $ty:ty),* $(,)?) $need:ident |$call:ident| $body:block
+    )*) => {
         $(
             $(#[$doc])*
             pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) -> ulib_device::sys::CUresult {

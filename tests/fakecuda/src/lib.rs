@@ -27,6 +27,7 @@ mod ptx;
 mod state;
 
 pub use control::session::{Kind, Live, Session};
+pub use emulation::{Store, emulated_kernels};
 
 use core::ffi::c_void;
 use core::ptr::NonNull;

@@ -38,7 +38,9 @@ entries! {
         context.put(pointer(made))
     }
 
-    fn cuCtxCreate_v4[context](context: *mut CUcontext, _params: *mut CUctxCreateParams, flags: c_uint, device: CUdevice) Init |call| {
+    fn cuCtxCreate_v4[context](
+        context: *mut CUcontext, _params: *mut CUctxCreateParams, flags: c_uint, device: CUdevice,
+    ) Init |call| {
         let made = create(call, flags, device)?;
         context.put(pointer(made))
     }

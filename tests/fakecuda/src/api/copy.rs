@@ -188,7 +188,9 @@ entries! {
         across(call, to, from, bytes, Mode::Blocking)
     }
 
-    fn cuMemcpyHtoDAsync_v2[](to: CUdeviceptr, from: *const c_void, bytes: usize, on: CUstream) Context |call| {
+    fn cuMemcpyHtoDAsync_v2[](
+        to: CUdeviceptr, from: *const c_void, bytes: usize, on: CUstream,
+    ) Context |call| {
         up(call, to, from, bytes, Mode::On(on))
     }
 
@@ -200,12 +202,17 @@ entries! {
         across(call, to, from, bytes, Mode::On(on))
     }
 
-    fn cuMemcpyPeer[](to: CUdeviceptr, to_context: CUcontext, from: CUdeviceptr, from_context: CUcontext, bytes: usize) Context |call| {
+    fn cuMemcpyPeer[](
+        to: CUdeviceptr, to_context: CUcontext, from: CUdeviceptr, from_context: CUcontext, bytes: usize,
+    ) Context |call| {
         peers(call, [(to, to_context), (from, from_context)])?;
         across(call, to, from, bytes, Mode::Blocking)
     }
 
-    fn cuMemcpyPeerAsync[](to: CUdeviceptr, to_context: CUcontext, from: CUdeviceptr, from_context: CUcontext, bytes: usize, on: CUstream) Context |call| {
+    fn cuMemcpyPeerAsync[](
+        to: CUdeviceptr, to_context: CUcontext, from: CUdeviceptr, from_context: CUcontext, bytes: usize,
+        on: CUstream,
+    ) Context |call| {
         peers(call, [(to, to_context), (from, from_context)])?;
         across(call, to, from, bytes, Mode::On(on))
     }

@@ -124,7 +124,9 @@ entries! {
         value.put(attribute(which, device))
     }
 
-    fn cuDeviceComputeCapability[major, minor](major: *mut c_int, minor: *mut c_int, device: CUdevice) Init |call| {
+    fn cuDeviceComputeCapability[major, minor](
+        major: *mut c_int, minor: *mut c_int, device: CUdevice,
+    ) Init |call| {
         known(call, device)?;
         major.put((ARCHITECTURE / 10) as c_int)?;
         minor.put((ARCHITECTURE % 10) as c_int)
@@ -166,13 +168,17 @@ entries! {
         can.put(c_int::from(device != peer && control::peers()))
     }
 
-    fn cuDeviceGetP2PAttribute[value](value: *mut c_int, _which: CUdevice_P2PAttribute, device: CUdevice, peer: CUdevice) Init |call| {
+    fn cuDeviceGetP2PAttribute[value](
+        value: *mut c_int, _which: CUdevice_P2PAttribute, device: CUdevice, peer: CUdevice,
+    ) Init |call| {
         known(call, device)?;
         known(call, peer)?;
         value.put(c_int::from(device != peer && control::peers()))
     }
 
-    fn cuDevicePrimaryCtxRetain[context](context: *mut ulib_device::sys::CUcontext, device: CUdevice) Init |call| {
+    fn cuDevicePrimaryCtxRetain[context](
+        context: *mut ulib_device::sys::CUcontext, device: CUdevice,
+    ) Init |call| {
         known(call, device)?;
         let index = device as usize;
         let handle = match call.devices[index].primary {
@@ -216,7 +222,9 @@ entries! {
         Ok(())
     }
 
-    fn cuDevicePrimaryCtxGetState[flags, active](device: CUdevice, flags: *mut core::ffi::c_uint, active: *mut c_int) Init |call| {
+    fn cuDevicePrimaryCtxGetState[flags, active](
+        device: CUdevice, flags: *mut core::ffi::c_uint, active: *mut c_int,
+    ) Init |call| {
         known(call, device)?;
         let found = call.device(device)?;
         flags.put(found.primary_flags)?;

@@ -92,7 +92,9 @@ entries! {
         milliseconds.put(elapsed(call, start, end)?)
     }
 
-    fn cuEventElapsedTime_v2[milliseconds](milliseconds: *mut f32, start: CUevent, end: CUevent) Context |call| {
+    fn cuEventElapsedTime_v2[milliseconds](
+        milliseconds: *mut f32, start: CUevent, end: CUevent,
+    ) Context |call| {
         milliseconds.put(elapsed(call, start, end)?)
     }
 }

@@ -36,7 +36,9 @@ entries! {
         graph.put(pointer(made))
     }
 
-    fn cuGraphInstantiateWithFlags[exec](exec: *mut CUgraphExec, graph: CUgraph, _flags: c_ulonglong) Context |call| {
+    fn cuGraphInstantiateWithFlags[exec](
+        exec: *mut CUgraphExec, graph: CUgraph, _flags: c_ulonglong,
+    ) Context |call| {
         let copy = call.graphs.get(&number(graph)).ok_or(code::INVALID_VALUE)?.clone();
         let made = call.new_handle(Tag::Graph);
         call.graphs.insert(made, copy);

@@ -105,7 +105,9 @@ entries! {
         Ok(())
     }
 
-    fn cuMemHostGetDevicePointer_v2[device](device: *mut CUdeviceptr, address: *mut c_void, flags: c_uint) Context |call| {
+    fn cuMemHostGetDevicePointer_v2[device](
+        device: *mut CUdeviceptr, address: *mut c_void, flags: c_uint,
+    ) Context |call| {
         let start = address.addr() as u64;
         if flags != 0 {
             return Err(code::INVALID_VALUE);
@@ -133,20 +135,28 @@ entries! {
         managed(call, address, bytes)
     }
 
-    fn cuMemPrefetchAsync_v2[](address: CUdeviceptr, bytes: usize, _location: CUmemLocation, _flags: c_uint, on: CUstream) Context |call| {
+    fn cuMemPrefetchAsync_v2[](
+        address: CUdeviceptr, bytes: usize, _location: CUmemLocation, _flags: c_uint, on: CUstream,
+    ) Context |call| {
         stream::meant(call, on)?;
         managed(call, address, bytes)
     }
 
-    fn cuMemAdvise[](address: CUdeviceptr, bytes: usize, _advice: CUmem_advise, _device: c_int) Context |call| {
+    fn cuMemAdvise[](
+        address: CUdeviceptr, bytes: usize, _advice: CUmem_advise, _device: c_int,
+    ) Context |call| {
         managed(call, address, bytes)
     }
 
-    fn cuMemAdvise_v2[](address: CUdeviceptr, bytes: usize, _advice: CUmem_advise, _location: CUmemLocation) Context |call| {
+    fn cuMemAdvise_v2[](
+        address: CUdeviceptr, bytes: usize, _advice: CUmem_advise, _location: CUmemLocation,
+    ) Context |call| {
         managed(call, address, bytes)
     }
 
-    fn cuMemRangeGetAttribute[](data: *mut c_void, size: usize, _which: CUmem_range_attribute, address: CUdeviceptr, bytes: usize) Context |call| {
+    fn cuMemRangeGetAttribute[](
+        data: *mut c_void, size: usize, _which: CUmem_range_attribute, address: CUdeviceptr, bytes: usize,
+    ) Context |call| {
         managed(call, address, bytes)?;
         if data.is_null() || size != 4 {
             return Err(code::INVALID_VALUE);

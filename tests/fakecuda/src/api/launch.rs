@@ -2,7 +2,8 @@
 //!
 //! A kernel is found in the registry of emulated ones by its entry name. A module may also have the entry `fakecuda_break`:
 //! its launch succeeds, and when it has run its context is broken for good with 700, as by a consumer's faulty kernel.
-//! Any other entry loads and cannot run: 801.
+//! Another built-in one, `fakecuda_store`, writes where it is told (see `emulation`). Any other entry loads and cannot
+//! run: 801.
 #![allow(unsafe_code, reason = "entry points, parameter bytes")]
 
 use super::{number, stream};
@@ -89,7 +90,10 @@ unsafe fn launch(
 }
 
 entries! {
-    fn cuLaunchKernel[](function: CUfunction, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint, on: CUstream, parameters: *mut *mut c_void, extra: *mut *mut c_void) Context |call| {
+    fn cuLaunchKernel[](
+        function: CUfunction, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint,
+        shared: c_uint, on: CUstream, parameters: *mut *mut c_void, extra: *mut *mut c_void,
+    ) Context |call| {
         if !extra.is_null() {
             return Err(code::NOT_SUPPORTED);
         }
@@ -98,13 +102,19 @@ entries! {
         unsafe { launch(call, function, &shape, on, parameters) }
     }
 
-    fn cuLaunchCooperativeKernel[](function: CUfunction, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint, on: CUstream, parameters: *mut *mut c_void) Context |call| {
+    fn cuLaunchCooperativeKernel[](
+        function: CUfunction, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint,
+        shared: c_uint, on: CUstream, parameters: *mut *mut c_void,
+    ) Context |call| {
         let shape = Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared };
         // SAFETY: the caller passes the kernel's parameters.
         unsafe { launch(call, function, &shape, on, parameters) }
     }
 
-    fn cuLaunchKernelEx[](config: *const CUlaunchConfig, function: CUfunction, parameters: *mut *mut c_void, extra: *mut *mut c_void) Context |call| {
+    fn cuLaunchKernelEx[](
+        config: *const CUlaunchConfig, function: CUfunction, parameters: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) Context |call| {
         if config.is_null() {
             return Err(code::INVALID_VALUE);
         }
@@ -113,7 +123,9 @@ entries! {
         }
         // SAFETY: not null, and the caller passes a configuration it filled.
         let c = unsafe { config.read() };
-        let shape = Shape { grid: [c.gridDimX, c.gridDimY, c.gridDimZ], block: [c.blockDimX, c.blockDimY, c.blockDimZ], shared: c.sharedMemBytes };
+        let grid = [c.gridDimX, c.gridDimY, c.gridDimZ];
+        let block = [c.blockDimX, c.blockDimY, c.blockDimZ];
+        let shape = Shape { grid, block, shared: c.sharedMemBytes };
         // SAFETY: the caller passes the kernel's parameters.
         unsafe { launch(call, function, &shape, c.hStream, parameters) }
     }

@@ -18,7 +18,9 @@ entries! {
         address.put(made)
     }
 
-    fn cuMemAllocPitch_v2[address, pitch](address: *mut CUdeviceptr, pitch: *mut usize, width: usize, height: usize, element: c_uint) Context |call| {
+    fn cuMemAllocPitch_v2[address, pitch](
+        address: *mut CUdeviceptr, pitch: *mut usize, width: usize, height: usize, element: c_uint,
+    ) Context |call| {
         stream::refuse(call)?;
         if !matches!(element, 4 | 8 | 16) {
             return Err(code::INVALID_VALUE);
@@ -58,7 +60,9 @@ entries! {
         total.put_if_wanted(TOTAL as usize)
     }
 
-    fn cuMemGetAddressRange_v2[base, size](base: *mut CUdeviceptr, size: *mut usize, address: CUdeviceptr) Context |call| {
+    fn cuMemGetAddressRange_v2[base, size](
+        base: *mut CUdeviceptr, size: *mut usize, address: CUdeviceptr,
+    ) Context |call| {
         let (start, bytes) = match call.owner(address) {
             Some(owner) => {
                 let (start, found) = call.devices[owner].arena.containing(address).ok_or(code::INVALID_VALUE)?;

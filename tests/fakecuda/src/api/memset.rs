@@ -64,27 +64,39 @@ entries! {
         fill(call, (address, 0), (value, 4), (count, 1), Some(on))
     }
 
-    fn cuMemsetD2D8_v2[](address: CUdeviceptr, pitch: usize, value: c_uchar, width: usize, height: usize) Context |call| {
+    fn cuMemsetD2D8_v2[](
+        address: CUdeviceptr, pitch: usize, value: c_uchar, width: usize, height: usize,
+    ) Context |call| {
         fill(call, (address, pitch), (value.into(), 1), (width, height), None)
     }
 
-    fn cuMemsetD2D16_v2[](address: CUdeviceptr, pitch: usize, value: c_ushort, width: usize, height: usize) Context |call| {
+    fn cuMemsetD2D16_v2[](
+        address: CUdeviceptr, pitch: usize, value: c_ushort, width: usize, height: usize,
+    ) Context |call| {
         fill(call, (address, pitch), (value.into(), 2), (width, height), None)
     }
 
-    fn cuMemsetD2D32_v2[](address: CUdeviceptr, pitch: usize, value: c_uint, width: usize, height: usize) Context |call| {
+    fn cuMemsetD2D32_v2[](
+        address: CUdeviceptr, pitch: usize, value: c_uint, width: usize, height: usize,
+    ) Context |call| {
         fill(call, (address, pitch), (value, 4), (width, height), None)
     }
 
-    fn cuMemsetD2D8Async[](address: CUdeviceptr, pitch: usize, value: c_uchar, width: usize, height: usize, on: CUstream) Context |call| {
+    fn cuMemsetD2D8Async[](
+        address: CUdeviceptr, pitch: usize, value: c_uchar, width: usize, height: usize, on: CUstream,
+    ) Context |call| {
         fill(call, (address, pitch), (value.into(), 1), (width, height), Some(on))
     }
 
-    fn cuMemsetD2D16Async[](address: CUdeviceptr, pitch: usize, value: c_ushort, width: usize, height: usize, on: CUstream) Context |call| {
+    fn cuMemsetD2D16Async[](
+        address: CUdeviceptr, pitch: usize, value: c_ushort, width: usize, height: usize, on: CUstream,
+    ) Context |call| {
         fill(call, (address, pitch), (value.into(), 2), (width, height), Some(on))
     }
 
-    fn cuMemsetD2D32Async[](address: CUdeviceptr, pitch: usize, value: c_uint, width: usize, height: usize, on: CUstream) Context |call| {
+    fn cuMemsetD2D32Async[](
+        address: CUdeviceptr, pitch: usize, value: c_uint, width: usize, height: usize, on: CUstream,
+    ) Context |call| {
         fill(call, (address, pitch), (value, 4), (width, height), Some(on))
     }
 }

@@ -121,7 +121,10 @@ entries! {
         module.put(made)
     }
 
-    fn cuModuleLoadDataEx[module](module: *mut CUmodule, image: *const c_void, count: c_uint, options: *mut CUjit_option, values: *mut *mut c_void) Context |call| {
+    fn cuModuleLoadDataEx[module](
+        module: *mut CUmodule, image: *const c_void, count: c_uint, options: *mut CUjit_option,
+        values: *mut *mut c_void,
+    ) Context |call| {
         // SAFETY: the caller passes an image.
         let program = match unsafe { read(image) } {
             Ok(program) => program,
@@ -147,7 +150,9 @@ entries! {
         mode.put(CUmoduleLoadingMode::CU_MODULE_EAGER_LOADING)
     }
 
-    fn cuModuleGetFunction[function](function: *mut CUfunction, module: CUmodule, name: *const c_char) Context |call| {
+    fn cuModuleGetFunction[function](
+        function: *mut CUfunction, module: CUmodule, name: *const c_char,
+    ) Context |call| {
         // SAFETY: the caller passes a string that ends with a zero byte.
         let name = unsafe { text(name) }?;
         let module = number(module);
@@ -167,7 +172,9 @@ entries! {
         function.put(pointer(handle))
     }
 
-    fn cuModuleGetGlobal_v2[address, bytes](address: *mut CUdeviceptr, bytes: *mut usize, module: CUmodule, name: *const c_char) Context |call| {
+    fn cuModuleGetGlobal_v2[address, bytes](
+        address: *mut CUdeviceptr, bytes: *mut usize, module: CUmodule, name: *const c_char,
+    ) Context |call| {
         // SAFETY: the caller passes a string that ends with a zero byte.
         let name = unsafe { text(name) }?;
         let module = call.modules.get(&number(module)).ok_or(code::INVALID_HANDLE)?;
@@ -204,7 +211,9 @@ entries! {
         module.put(pointer(known(call, function)?.module))
     }
 
-    fn cuOccupancyMaxActiveBlocksPerMultiprocessor[blocks](blocks: *mut c_int, function: CUfunction, threads: c_int, _shared: usize) Context |call| {
+    fn cuOccupancyMaxActiveBlocksPerMultiprocessor[blocks](
+        blocks: *mut c_int, function: CUfunction, threads: c_int, _shared: usize,
+    ) Context |call| {
         known(call, function)?;
         if threads <= 0 {
             return Err(code::INVALID_VALUE);
@@ -212,7 +221,10 @@ entries! {
         blocks.put((1536 / threads).min(16))
     }
 
-    fn cuOccupancyMaxPotentialBlockSize[grid, block](grid: *mut c_int, block: *mut c_int, function: CUfunction, _shared_of: CUoccupancyB2DSize, _shared: usize, limit: c_int) Context |call| {
+    fn cuOccupancyMaxPotentialBlockSize[grid, block](
+        grid: *mut c_int, block: *mut c_int, function: CUfunction, _shared_of: CUoccupancyB2DSize,
+        _shared: usize, limit: c_int,
+    ) Context |call| {
         known(call, function)?;
         let threads = if limit > 0 { limit.min(256) } else { 256 };
         grid.put(super::device::MULTIPROCESSORS * (1536 / threads).min(16))?;

@@ -114,7 +114,9 @@ entries! {
     }
 
     /// Unknown pointers get zeros, as the real one gives.
-    fn cuPointerGetAttributes[](count: c_uint, which: *mut Attribute, data: *mut *mut c_void, address: CUdeviceptr) Init |call| {
+    fn cuPointerGetAttributes[](
+        count: c_uint, which: *mut Attribute, data: *mut *mut c_void, address: CUdeviceptr,
+    ) Init |call| {
         if which.is_null() || data.is_null() {
             return Err(code::INVALID_VALUE);
         }

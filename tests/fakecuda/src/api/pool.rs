@@ -39,7 +39,9 @@ entries! {
         address.put(made)
     }
 
-    fn cuMemAllocFromPoolAsync[address](address: *mut CUdeviceptr, bytes: usize, pool: CUmemoryPool, on: CUstream) Context |call| {
+    fn cuMemAllocFromPoolAsync[address](
+        address: *mut CUdeviceptr, bytes: usize, pool: CUmemoryPool, on: CUstream,
+    ) Context |call| {
         stream::meant(call, on)?;
         let pool = known(call, pool)?;
         let made = call.allocate_from(pool, bytes as u64)?;
@@ -169,7 +171,9 @@ entries! {
         if map.is_null() && count > 0 { Err(code::INVALID_VALUE) } else { Ok(()) }
     }
 
-    fn cuMemPoolGetAccess[flags](flags: *mut CUmemAccess_flags, pool: CUmemoryPool, location: *mut CUmemLocation) Init |call| {
+    fn cuMemPoolGetAccess[flags](
+        flags: *mut CUmemAccess_flags, pool: CUmemoryPool, location: *mut CUmemLocation,
+    ) Init |call| {
         let device = call.pools[&known(call, pool)?].device;
         if location.is_null() {
             return Err(code::INVALID_VALUE);

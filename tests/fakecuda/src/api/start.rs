@@ -56,7 +56,9 @@ entries! {
         found.map(drop).ok_or(code::INVALID_VALUE)
     }
 
-    fn cuGetProcAddress[address](symbol: *const c_char, address: *mut *mut c_void, version: c_int, _flags: cuuint64_t) Nothing |_call| {
+    fn cuGetProcAddress[address](
+        symbol: *const c_char, address: *mut *mut c_void, version: c_int, _flags: cuuint64_t,
+    ) Nothing |_call| {
         if symbol.is_null() {
             return Err(code::INVALID_VALUE);
         }
@@ -66,7 +68,10 @@ entries! {
         if found.is_null() { Err(code::NOT_FOUND) } else { Ok(()) }
     }
 
-    fn cuGetProcAddress_v2[address, status](symbol: *const c_char, address: *mut *mut c_void, version: c_int, _flags: cuuint64_t, status: *mut CUdriverProcAddressQueryResult) Nothing |_call| {
+    fn cuGetProcAddress_v2[address, status](
+        symbol: *const c_char, address: *mut *mut c_void, version: c_int, _flags: cuuint64_t,
+        status: *mut CUdriverProcAddressQueryResult,
+    ) Nothing |_call| {
         if symbol.is_null() {
             return Err(code::INVALID_VALUE);
         }

@@ -89,7 +89,9 @@ entries! {
         stream.put(made)
     }
 
-    fn cuStreamCreateWithPriority[stream](stream: *mut CUstream, flags: c_uint, priority: c_int) Context |call| {
+    fn cuStreamCreateWithPriority[stream](
+        stream: *mut CUstream, flags: c_uint, priority: c_int,
+    ) Context |call| {
         let made = create(call, flags, priority)?;
         stream.put(made)
     }
@@ -194,7 +196,9 @@ entries! {
         call.enqueue(handle, Work::Host(function, data.addr()), Vec::new())
     }
 
-    fn cuStreamAttachMemAsync[](stream: CUstream, address: ulib_device::sys::CUdeviceptr, _length: usize, _flags: c_uint) Context |call| {
+    fn cuStreamAttachMemAsync[](
+        stream: CUstream, address: ulib_device::sys::CUdeviceptr, _length: usize, _flags: c_uint,
+    ) Context |call| {
         meant(call, stream)?;
         call.pinned_at(address, 1).filter(|(_, found)| found.managed).map(drop).ok_or(code::INVALID_VALUE)
     }

@@ -2,11 +2,16 @@
 
 use super::{Rule, env, with};
 use crate::state::{STATE, State};
+use std::cell::Cell;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Tests of one process take turns.
 static TURN: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    static OPEN: Cell<bool> = const { Cell::new(false) };
+}
 
 /// What kind of thing is still alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,7 +98,12 @@ impl Session {
     /// Waits for its turn and starts fresh.
     #[must_use]
     pub fn begin() -> Self {
+        assert!(
+            !OPEN.get(),
+            "this thread already has a session; a second one would wait for it for ever"
+        );
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        OPEN.set(true);
         reset();
         Self { _turn: turn }
     }
@@ -271,6 +281,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        OPEN.set(false);
         reset();
     }
 }

@@ -193,18 +193,19 @@ impl State {
     fn fill(&self, fill: &Fill) -> Outcome {
         let start = self.check_fill(fill)?;
         let element = fill.value.to_le_bytes();
+        let (size, bytes) = (fill.size as usize, (fill.count * fill.size) as usize);
         for row in 0..fill.height {
-            for index in 0..fill.count {
-                let offset = (row * fill.pitch + index * fill.size) as usize;
-                // SAFETY: `check_fill` has found all rows within one living allocation or page-locked range, and the
-                // element has at most four bytes.
-                unsafe {
-                    core::ptr::copy_nonoverlapping(
-                        element.as_ptr(),
-                        start.add(offset),
-                        fill.size as usize,
-                    )
-                };
+            // SAFETY: `check_fill` has found all rows within one living allocation or page-locked range, so each of its
+            // `bytes` may be written; an element has at most four bytes. Each step doubles what is already written.
+            unsafe {
+                let first = start.add((row * fill.pitch) as usize);
+                core::ptr::copy_nonoverlapping(element.as_ptr(), first, size);
+                let mut done = size;
+                while done < bytes {
+                    let step = done.min(bytes - done);
+                    core::ptr::copy_nonoverlapping(first, first.add(done), step);
+                    done += step;
+                }
             }
         }
         Ok(())
