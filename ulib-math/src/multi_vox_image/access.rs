@@ -129,6 +129,9 @@ impl MultiVoxImage {
     /// Gives the image new dimensions. A voxel whose triple `[x, y, z]` exists before and after is
     /// kept with all its channels, new ones are zero.
     ///
+    /// With another number of voxels they get a new device copy; leases and exports of the old one keep
+    /// seeing the old voxels. With the same number whoever shares the device copy sees them move.
+    ///
     /// # Errors
     /// As [`new`](MultiVoxImage::new), and `Busy` while somebody holds a host view; nothing changes
     /// then.

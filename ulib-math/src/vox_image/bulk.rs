@@ -79,7 +79,8 @@ impl<V: Voxel> VoxImage<V> {
     /// Gives the image new dimensions. A voxel whose triple `[x, y, z]` exists before and after is
     /// kept, new ones are zero; the data order, spacing, origin and position stay.
     ///
-    /// The voxels get a new block. Leases and exports of the old one keep seeing the old voxels.
+    /// With another number of voxels they get a new device copy; leases and exports of the old one keep
+    /// seeing the old voxels. With the same number whoever shares the device copy sees them move.
     ///
     /// # Errors
     /// As [`new`](VoxImage::new), and `Busy` while somebody holds a host view; nothing changes then.
