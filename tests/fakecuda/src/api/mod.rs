@@ -8,6 +8,7 @@ mod device;
 mod event;
 mod graph;
 mod host;
+mod ipc;
 mod launch;
 mod memory;
 mod memset;
@@ -33,7 +34,7 @@ macro_rules! parts {
         }
     };
 }
-parts! { start device context memory pool host pointer copy copy_rows memset stream event graph module launch }
+parts! { start device context memory pool host ipc pointer copy copy_rows memset stream event graph module launch }
 
 /// A handle as the pointer type the driver API uses for it.
 pub(crate) fn pointer<T>(handle: u64) -> *mut T {

@@ -10,7 +10,7 @@
 //! | `bandwidth BYTES_PER_SECOND` | 0 |
 //! | `break ORDINAL CODE` | 0; every context of that device answers CODE from now on |
 //! | `count CALL`, `count *` | calls so far |
-//! | `live_bytes`, `live_memory`, `live_pinned`, `live_streams`, `live_events`, `live_modules` | what is alive since the last `reset` |
+//! | `live_bytes`, `live_memory`, `live_pinned`, `live_registered`, `live_streams`, `live_events`, `live_modules` | what is alive since the last `reset` |
 //! | `pending` | pieces of work given to streams and not run |
 //! | `faults` | mistakes seen so far, see [`crate::Session::faults`] |
 //!
