@@ -1,0 +1,54 @@
+"""Objects that own bulk numbers and know where they are: host memory, a GPU, or both.
+
+``import uLib`` opens no driver and imports no NumPy; both are loaded when they are first needed.
+"""
+
+from __future__ import annotations
+
+from ._ulib import (
+    ArrayView,
+    BulkArray,
+    DeviceUnavailableError,
+    DeviceView,
+    DriverError,
+    EventTable,
+    FloatCollection,
+    ForkedError,
+    GeantEventCollection,
+    HostView,
+    Image,
+    LineCollection,
+    MultiVoxImage,
+    MuonScatterCollection,
+    OutOfMemoryError,
+    Placed,
+    ResidencyError,
+    Transfers,
+    VoxImage,
+    __version__,
+)
+from . import device
+
+__all__ = [
+    "ArrayView",
+    "BulkArray",
+    "DeviceUnavailableError",
+    "DeviceView",
+    "DriverError",
+    "EventTable",
+    "FloatCollection",
+    "ForkedError",
+    "GeantEventCollection",
+    "HostView",
+    "Image",
+    "LineCollection",
+    "MultiVoxImage",
+    "MuonScatterCollection",
+    "OutOfMemoryError",
+    "Placed",
+    "ResidencyError",
+    "Transfers",
+    "VoxImage",
+    "__version__",
+    "device",
+]

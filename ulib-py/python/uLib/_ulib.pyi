@@ -1,0 +1,457 @@
+"""The native part of uLib."""
+
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+from typing_extensions import CapsuleType, Self
+
+__version__: Final[str]
+
+class DriverError(RuntimeError):
+    """The driver refused a call or reports a broken device."""
+
+    code: int
+    call: str
+
+class DeviceUnavailableError(RuntimeError):
+    """There is no device to use; the message has the reason."""
+
+class ResidencyError(RuntimeError):
+    """The numbers are not, or may not be brought, where the operation needs them."""
+
+class ForkedError(RuntimeError):
+    """The driver was initialised before this process was forked and cannot be used in the child."""
+
+class OutOfMemoryError(MemoryError):
+    """No room, on the device or the host."""
+
+    needs: int
+    free: int
+
+@final
+class Transfers:
+    """How often and how many bytes were copied between the host and a device for one object."""
+
+    @property
+    def uploads(self) -> int: ...
+    @property
+    def downloads(self) -> int: ...
+    @property
+    def bytes_up(self) -> int: ...
+    @property
+    def bytes_down(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+class Placed:
+    """An object that knows where its numbers are and where they should be."""
+
+    @property
+    def PreferredDevice(self) -> str:
+        """Where the numbers should be: ``'Host'``, ``'Device'`` or ``'Device:1'``."""
+    @PreferredDevice.setter
+    def PreferredDevice(self, device: str, /) -> None: ...
+    @property
+    def Transfers(self) -> Transfers:
+        """The copies made between host and device for this object so far."""
+    def GetPreferredDevice(self) -> str:
+        """Where the numbers should be: ``'Host'``, ``'Device'`` or ``'Device:1'``."""
+    def SetPreferredDevice(self, device: str) -> bool:
+        """Records where the numbers should be; True when they are there now."""
+    def IsDeviceResident(self) -> bool:
+        """Whether the preference is a device and the numbers there are current right now."""
+    def CanUseDevice(self) -> bool:
+        """Whether a device could be used for these numbers on this machine at all."""
+    def GetDataLocation(self) -> str:
+        """Where the numbers are, in words."""
+    def ReleaseDevice(self) -> bool:
+        """Brings the numbers home; True when no device memory is left."""
+    def Update(self) -> bool:
+        """Puts the numbers where they are preferred; True when they are there now."""
+    def EndExports(self) -> None:
+        """Declares that pointers from ``__cuda_array_interface__`` are no longer used."""
+    def IsShared(self) -> bool:
+        """Whether somebody outside may be using the device copy."""
+
+class BulkArray(Placed):
+    """An object whose numbers other libraries see as an array."""
+
+    @property
+    def Shape(self) -> tuple[int, ...]:
+        """The lengths of the axes of the array."""
+    @property
+    def Strides(self) -> tuple[int, ...] | None:
+        """The strides in bytes, or None when the array is packed."""
+    @property
+    def Typestr(self) -> str:
+        """The element type, as NumPy writes it."""
+    def GetValues(self) -> NDArray[Any]:
+        """The array as a new NumPy array."""
+    def SetValues(self, values: Any) -> None:
+        """Sets every element from an array of the host or of a device."""
+    def Fill(self, value: float) -> None:
+        """Sets every element, where the array is."""
+    def Scale(self, factor: float) -> None:
+        """Multiplies every element, where the array is."""
+    def Sum(self, axis: int | Sequence[int] | None = None) -> Any:
+        """The sum of all elements, or the sums over some axes, where the array is."""
+    def DeviceView(self) -> DeviceView:
+        """The array on its device, lent for as long as the view lives."""
+    def HostView(self) -> HostView:
+        """The host copy, writable."""
+    def Fields(self) -> list[str]:
+        """The names ``Field()`` knows."""
+    def Field(self, name: str) -> ArrayView:
+        """One field of every element, as an array over the same memory."""
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+    def __array__(self, dtype: DTypeLike | None = None, *, copy: bool | None = None) -> NDArray[Any]: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> CapsuleType: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+@final
+class ArrayView(BulkArray):
+    """An array over the memory of an object: the grid of an image, or one field of every element."""
+
+    def __reduce__(self) -> Any: ...
+
+@final
+class DeviceView:
+    """The array of an object on its device, lent for as long as the view lives."""
+
+    @property
+    def Shape(self) -> tuple[int, ...]:
+        """The lengths of the axes."""
+    @property
+    def Strides(self) -> tuple[int, ...] | None:
+        """The strides in bytes, or None when the array is packed."""
+    @property
+    def Typestr(self) -> str:
+        """The element type, as NumPy writes it."""
+    @property
+    def Device(self) -> int:
+        """The device's ordinal."""
+    @property
+    def Closed(self) -> bool:
+        """Whether the view has ended."""
+    def Close(self) -> None:
+        """Ends the view."""
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> CapsuleType: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        *_exception: type[BaseException] | BaseException | TracebackType | None,
+    ) -> None: ...
+    def __len__(self) -> int: ...
+
+@final
+class HostView:
+    """A writable view of the host copy: ``with obj.HostView() as a:`` gives a NumPy array."""
+
+    @property
+    def Array(self) -> NDArray[Any]:
+        """The NumPy array of the view."""
+    @property
+    def Closed(self) -> bool:
+        """Whether the view has ended."""
+    def Close(self) -> None:
+        """Ends the view; the host copy counts as the newer one."""
+    def __enter__(self) -> NDArray[Any]: ...
+    def __exit__(
+        self,
+        *_exception: type[BaseException] | BaseException | TracebackType | None,
+    ) -> None: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+    def __len__(self) -> int: ...
+
+@final
+class HostBytes:
+    """The bytes of a host copy, as ``__array_interface__`` gives them."""
+
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+
+class Image(BulkArray):
+    """A three-dimensional image: voxels on a regular grid in space."""
+
+    def GetDims(self) -> tuple[int, int, int]:
+        """Voxels along x, y and z."""
+    def SetDims(self, nx: int, ny: int, nz: int) -> None:
+        """Gives the image new dimensions, keeping the voxels that exist before and after."""
+    def Clear(self) -> None:
+        """Removes all voxels."""
+    def GetSpacing(self) -> tuple[float, float, float]:
+        """The size of one voxel."""
+    def SetSpacing(self, spacing: Sequence[float]) -> None:
+        """Sets the size of one voxel."""
+    def GetOrigin(self) -> tuple[float, float, float]:
+        """Where the grid starts inside the object."""
+    def SetOrigin(self, origin: Sequence[float]) -> None:
+        """Sets where the grid starts inside the object."""
+    def GetPosition(self) -> tuple[float, float, float]:
+        """Where the object stands."""
+    def SetPosition(self, position: Sequence[float]) -> None:
+        """Sets where the object stands."""
+    def GetDataOrder(self) -> str:
+        """The order of the voxels in memory, fastest axis first."""
+    def SetDataOrder(self, order: str) -> None:
+        """Gives the voxels another order in memory."""
+    def GetValue(self, *index: Any) -> float:
+        """The value of a voxel: ``GetValue(i)`` or ``GetValue(x, y, z)``."""
+    def SetValue(self, *index_and_value: Any) -> None:
+        """Sets the value of a voxel: ``SetValue(i, value)`` or ``SetValue(x, y, z, value)``."""
+    def Grid(self) -> ArrayView:
+        """The values as an array ``(nz, ny, nx)`` over the same memory."""
+    def Map(self, x: int, y: int, z: int) -> int:
+        """The flat index of a voxel."""
+    def UnMap(self, index: int) -> tuple[int, int, int]:
+        """The triple of the voxel with this flat index."""
+    def GetWorldPoint(self, local: Sequence[float]) -> tuple[float, float, float]:
+        """The world point of a local one."""
+    def GetLocalPoint(self, world: Sequence[float]) -> tuple[float, float, float]:
+        """The local point of a world one."""
+    def Find(self, world: Sequence[float]) -> tuple[int, int, int]:
+        """The triple of the voxel a world point falls into, which need not exist."""
+    def IsInsideBounds(self, world: Sequence[float]) -> bool:
+        """Whether a world point lies in the image or on its surface."""
+    def IsInsideGrid(self, x: int, y: int, z: int) -> bool:
+        """Whether the voxel exists."""
+
+@final
+class VoxImage(Image):
+    """An image of voxels of 8 bytes (a Value and a Count) or of 4 (a Value)."""
+
+    def __new__(
+        cls,
+        nx: int | None = None,
+        ny: int | None = None,
+        nz: int | None = None,
+        voxel_bytes: int = 8,
+        spacing: Sequence[float] = ...,
+        origin: Sequence[float] = ...,
+        position: Sequence[float] = ...,
+        order: str = "XYZ",
+    ) -> Self: ...
+    @property
+    def VoxelBytes(self) -> int:
+        """Bytes of one voxel."""
+    @property
+    def Value(self) -> ArrayView:
+        """The values, as an array over the same memory."""
+    @property
+    def Count(self) -> ArrayView:
+        """The counts, as an array over the same memory."""
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, _memo: Any, /) -> Self: ...
+    def __reduce__(self) -> Any: ...
+    def __setstate__(self, state: Any, /) -> None: ...
+
+@final
+class MultiVoxImage(Image):
+    """An image of several channels of several components, one pair of them active."""
+
+    def __new__(
+        cls,
+        nx: int | None = None,
+        ny: int | None = None,
+        nz: int | None = None,
+        channels: int = 1,
+        components: int = 1,
+        spacing: Sequence[float] = ...,
+        origin: Sequence[float] = ...,
+        position: Sequence[float] = ...,
+        order: str = "XYZ",
+    ) -> Self: ...
+    @property
+    def Channels(self) -> int:
+        """How many channels a voxel has."""
+    @property
+    def Components(self) -> int:
+        """How many numbers a channel has."""
+    @property
+    def ActiveChannel(self) -> int:
+        """The active channel."""
+    @ActiveChannel.setter
+    def ActiveChannel(self, channel: int, /) -> None: ...
+    @property
+    def ActiveComponent(self) -> int:
+        """The active component."""
+    @ActiveComponent.setter
+    def ActiveComponent(self, component: int, /) -> None: ...
+    def SetActive(self, channel: int, component: int = 0) -> None:
+        """Makes another channel and component the active one."""
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, _memo: Any, /) -> Self: ...
+    def __reduce__(self) -> Any: ...
+    def __setstate__(self, state: Any, /) -> None: ...
+
+@final
+class EventTable(BulkArray):
+    """A table of numbers (float64) under named columns."""
+
+    def __new__(cls, columns: str = "", rows: int = 0) -> Self: ...
+    @property
+    def Columns(self) -> str:
+        """The column names, separated by commas."""
+    @Columns.setter
+    def Columns(self, columns: str, /) -> None: ...
+    @property
+    def Rows(self) -> int:
+        """How many rows there are."""
+    def AddRow(self, row: Sequence[float]) -> None:
+        """Adds one row at the end."""
+    def AddRows(self, rows: ArrayLike) -> None:
+        """Adds rows at the end, from an array ``(n, columns)``."""
+    def Clear(self) -> None:
+        """Removes all rows."""
+    def Resize(self, rows: int) -> None:
+        """Makes the table this many rows long."""
+    def GetValue(self, row: int, column: int | str) -> float:
+        """The number in one cell."""
+    def SetValue(self, row: int, column: int | str, value: float) -> None:
+        """Sets the number in one cell."""
+    def GetRow(self, row: int) -> tuple[float, ...]:
+        """The numbers of one row."""
+    def SetRow(self, row: int, numbers: Sequence[float]) -> None:
+        """Replaces the numbers of one row."""
+    def Column(self, name: str) -> ArrayView:
+        """One column, as an array over the same memory."""
+    def GetColumn(self, name: str) -> NDArray[np.float64]:
+        """One column, as a new NumPy array."""
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, _memo: Any, /) -> Self: ...
+    def __reduce__(self) -> Any: ...
+    def __setstate__(self, state: Any, /) -> None: ...
+
+@final
+class FloatCollection(BulkArray):
+    """Numbers (float32), one after the other."""
+
+    def __new__(cls, values: Any = None) -> Self: ...
+    def GetValue(self, index: int) -> float:
+        """The number at ``index``."""
+    def SetValue(self, index: int, value: float) -> None:
+        """Replaces the number at ``index``."""
+    def Append(self, value: float) -> None:
+        """Adds a number at the end."""
+    def Extend(self, values: Sequence[float]) -> None:
+        """Adds numbers at the end."""
+    def Resize(self, count: int) -> None:
+        """Makes the collection this many numbers long."""
+    def Clear(self) -> None:
+        """Removes all numbers."""
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, _memo: Any, /) -> Self: ...
+    def __reduce__(self) -> Any: ...
+    def __setstate__(self, state: Any, /) -> None: ...
+
+@final
+class LineCollection(BulkArray):
+    """Lines in space, one after the other."""
+
+    def __new__(cls, count: int = 0) -> Self: ...
+    def Append(self, origin: Sequence[float], direction: Sequence[float]) -> None:
+        """Adds a line at the end."""
+    def GetLine(self, index: int) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+        """Origin and direction of a line."""
+    def SetLine(self, index: int, origin: Sequence[float], direction: Sequence[float]) -> None:
+        """Replaces a line."""
+    def Resize(self, count: int) -> None:
+        """Makes the collection this many lines long."""
+    def Clear(self) -> None:
+        """Removes all lines."""
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, _memo: Any, /) -> Self: ...
+    def __reduce__(self) -> Any: ...
+    def __setstate__(self, state: Any, /) -> None: ...
+
+@final
+class MuonScatterCollection(BulkArray):
+    """Muon tracks before and after a volume, 144 bytes each."""
+
+    def __new__(cls, count: int = 0) -> Self: ...
+    @property
+    def LineInOrigin(self) -> ArrayView: ...
+    @property
+    def LineInDirection(self) -> ArrayView: ...
+    @property
+    def LineOutOrigin(self) -> ArrayView: ...
+    @property
+    def LineOutDirection(self) -> ArrayView: ...
+    @property
+    def Momentum(self) -> ArrayView: ...
+    @property
+    def MomentumPrime(self) -> ArrayView: ...
+    def Append(
+        self,
+        line_in: tuple[Sequence[float], Sequence[float]],
+        line_out: tuple[Sequence[float], Sequence[float]],
+        momentum: float = 0.0,
+        momentum_prime: float = 0.0,
+    ) -> None:
+        """Adds a muon at the end."""
+    def GetMuon(self, index: int) -> dict[str, Any]:
+        """The muon at ``index``."""
+    def Resize(self, count: int) -> None:
+        """Makes the collection this many muons long."""
+    def Clear(self) -> None:
+        """Removes all muons."""
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, _memo: Any, /) -> Self: ...
+    def __reduce__(self) -> Any: ...
+    def __setstate__(self, state: Any, /) -> None: ...
+
+@final
+class GeantEventCollection(Placed):
+    """Simulated events: a path and a name each, always on the host."""
+
+    def __new__(cls, events: Sequence[tuple[str, str]] = ...) -> Self: ...
+    def Append(self, path: str, name: str) -> None:
+        """Adds an event at the end."""
+    def GetEvent(self, index: int) -> tuple[str, str]:
+        """Path and name of an event."""
+    def SetEvent(self, index: int, path: str, name: str) -> None:
+        """Replaces an event."""
+    def Clear(self) -> None:
+        """Removes all events."""
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[tuple[str, str]]: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, _memo: Any, /) -> Self: ...
+    def __reduce__(self) -> Any: ...
+    def __setstate__(self, preferred: str, /) -> None: ...
+
+def device_count() -> int: ...
+def device_unavailable_reason(device: int = 0) -> str | None: ...
+def device_name(device: int = 0) -> str | None: ...
+def device_memory_info(device: int = 0) -> tuple[int, int]: ...
+def device_held(device: int | None = None) -> tuple[int, int]: ...
+def device_errors(device: int = 0) -> list[str]: ...

@@ -1,0 +1,252 @@
+//! [`BulkArray`]: an object, or a part of one, that other libraries see as an array.
+
+#![allow(
+    unsafe_code,
+    reason = "the buffer protocol is a C struct of raw pointers"
+)]
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyIterator, PyMemoryView, PyTuple};
+
+use crate::compute;
+use crate::errors::IntoPyResult;
+use crate::host_view::HostView;
+use crate::incoming;
+use crate::interop::{array_interface, buffer, cuda_array_interface, dlpack};
+use crate::lease::DeviceView;
+use crate::placement::Placed;
+use crate::source::{Holder, Source, Which};
+use crate::view::ArrayView;
+
+/// An object whose numbers are an array: on the host for NumPy, on a device for CuPy, numba,
+/// PyTorch and JAX, through the protocols those libraries read.
+#[pyclass(frozen, subclass, extends = Placed, module = "uLib")]
+pub(crate) struct BulkArray {
+    pub(crate) source: Source,
+}
+
+impl BulkArray {
+    /// The two base classes over `holder`, showing the array `which`.
+    pub(crate) fn bases(holder: Arc<dyn Holder>, which: Which) -> PyClassInitializer<BulkArray> {
+        let source = Source {
+            holder: holder.clone(),
+            which,
+        };
+        PyClassInitializer::from(Placed { holder }).add_subclass(BulkArray { source })
+    }
+
+    /// The same array, or the grid when `axes` numbers only fit that.
+    fn grid_or_own(&self, py: Python<'_>, grid: bool) -> PyResult<Source> {
+        let has_grid = self.source.which == Which::Own
+            && self
+                .source
+                .holder
+                .peek(py, |object| Ok(object.image().is_some()))
+                .py()?;
+        let mut source = self.source.clone();
+        if grid && has_grid {
+            source.which = Which::Grid;
+        }
+        Ok(source)
+    }
+}
+
+#[pymethods]
+#[allow(non_snake_case)]
+impl BulkArray {
+    /// The lengths of the axes of the array.
+    #[getter]
+    fn Shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.source.describe(py).py()?.layout.shape())
+    }
+
+    /// The strides in bytes, or None when the array is packed.
+    #[getter]
+    fn Strides<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        cuda_array_interface::strides(py, &self.source.describe(py).py()?)
+    }
+
+    /// The element type, as NumPy writes it: ``'<f4'``.
+    #[getter]
+    fn Typestr(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.source.describe(py).py()?.dtype.typestr())
+    }
+
+    /// The array as a new NumPy array: one bulk copy.
+    fn GetValues<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        array_interface::array(slf.as_any(), None, Some(true))
+    }
+
+    /// Sets every element from an array of the same shape (for an image also ``(nz, ny, nx)``).
+    ///
+    /// Takes what NumPy takes, converted as NumPy's ``same_kind`` casting allows, and device arrays of
+    /// the same type through ``__cuda_array_interface__`` or DLPack, device to device.
+    #[pyo3(signature = (values))]
+    fn SetValues(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<()> {
+        let dtype = self.source.describe(py).py()?.dtype;
+        let values = incoming::open(values, dtype)?;
+        let source = self.grid_or_own(py, values.shape().len() > 1)?;
+        incoming::assign(py, &source, values)
+    }
+
+    /// Sets every element to ``value``, where the array is.
+    #[pyo3(signature = (value))]
+    fn Fill(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        compute::fill(py, &self.source, value)
+    }
+
+    /// Multiplies every element by ``factor``, where the array is.
+    #[pyo3(signature = (factor))]
+    fn Scale(&self, py: Python<'_>, factor: &Bound<'_, PyAny>) -> PyResult<()> {
+        compute::scale(py, &self.source, factor)
+    }
+
+    /// The sum of all elements, or the sums over ``axis`` (one or several), where the array is.
+    ///
+    /// The axes of an image are those of its grid, ``(nz, ny, nx)``. Floats are summed in double
+    /// precision, in an order that does not depend on where: the same bits everywhere.
+    #[pyo3(signature = (axis=None))]
+    fn Sum<'py>(
+        &self,
+        py: Python<'py>,
+        axis: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let Some(axis) = axis else {
+            return compute::sum_all(py, &self.source);
+        };
+        let source = self.grid_or_own(py, true)?;
+        let axes = compute::axes_of(axis, &source.describe(py).py()?)?;
+        compute::sum_axes(py, &source, &axes)
+    }
+
+    /// The array on its device, lent for as long as the view lives.
+    fn DeviceView(&self, py: Python<'_>) -> PyResult<DeviceView> {
+        DeviceView::of(py, &self.source)
+    }
+
+    /// The host copy, writable: ``with obj.HostView() as a:``.
+    fn HostView(&self, py: Python<'_>) -> PyResult<HostView> {
+        HostView::of(py, &self.source)
+    }
+
+    /// The names ``Field()`` knows; those inside a record are named with a dot.
+    fn Fields(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.source
+            .holder
+            .peek(py, |object| {
+                Ok(object
+                    .arrays()
+                    .map(|arrays| arrays.field_names())
+                    .unwrap_or_default())
+            })
+            .py()
+    }
+
+    /// One field of every element, as an array of its own over the same memory.
+    #[pyo3(signature = (name))]
+    fn Field<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, ArrayView>> {
+        let which = match &self.source.which {
+            Which::Own => Which::Field(name.to_owned()),
+            Which::Grid => Which::GridField(name.to_owned()),
+            Which::Field(_) | Which::GridField(_) => {
+                return Err(PyTypeError::new_err(format!(
+                    "Field: this is a field already; ask the object for {name:?}"
+                )));
+            }
+        };
+        ArrayView::of(py, self.source.holder.clone(), which)
+    }
+
+    /// The CUDA array interface, version 3. It exists when the preference is a device and the
+    /// numbers can be there; reading it brings them there.
+    #[getter]
+    fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        cuda_array_interface::attribute(py, &self.source)
+    }
+
+    /// NumPy's array interface, version 3: the host copy.
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        array_interface::dictionary(py, &self.source)
+    }
+
+    /// The host copy as a NumPy array, read-only and not copied unless asked.
+    #[pyo3(signature = (dtype=None, *, copy=None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        array_interface::array(slf.as_any(), dtype, copy)
+    }
+
+    /// ``(2, ordinal)`` when ``__dlpack__()`` gives device memory, ``(1, 0)`` when it gives host memory.
+    fn __dlpack_device__(&self, py: Python<'_>) -> PyResult<(i32, i32)> {
+        dlpack::export::device_of(py, &self.source)
+    }
+
+    /// The array as a DLPack capsule.
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<i64>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let request = dlpack::export::Request {
+            stream,
+            max_version,
+            dl_device,
+            copy,
+        };
+        dlpack::export::export(py, &self.source, &request)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        let desc = self.source.describe(py).py()?;
+        Ok(desc.layout.shape().first().copied().unwrap_or(0))
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
+        let py = slf.py();
+        let view = PyMemoryView::from(slf)?;
+        if slf.get().source.describe(py).py()?.layout.ndim() == 1 {
+            return view.try_iter();
+        }
+        // Rows, as NumPy arrays over the host copy.
+        py.import(intern!(py, "numpy"))?
+            .call_method1(intern!(py, "asarray"), (view,))?
+            .try_iter()
+    }
+
+    /// The buffer protocol, read-only.
+    ///
+    /// # Safety
+    /// Called by the interpreter only.
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        let source = slf.get().source.clone();
+        // SAFETY: `view` is the interpreter's pointer.
+        unsafe { buffer::fill_read_only(slf.into_any(), &source, view, flags) }
+    }
+
+    /// The end of a buffer.
+    ///
+    /// # Safety
+    /// Called by the interpreter only.
+    unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
+        // SAFETY: the interpreter passes a buffer that `__getbuffer__` filled.
+        unsafe { buffer::release(view) };
+    }
+}

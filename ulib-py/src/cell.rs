@@ -1,0 +1,180 @@
+//! [`Shared`]: an object behind a lock that never holds up the interpreter.
+//!
+//! Rules, which make deadlocks between the lock and the interpreter impossible:
+//! 1. A thread that is attached to the interpreter only ever *tries* a lock. When it is taken the
+//!    thread detaches first and then waits.
+//! 2. Nothing calls Python code while it holds the lock. The one exception is the signal watch of a
+//!    long copy, which may run a signal handler; a handler that comes back to the same object gets
+//!    an error at once (see [`enter`]).
+//! 3. The object has a lock of its own inside (a download on a shared reference takes it), so a
+//!    short question asked while attached must not meet any work in progress, not even reading.
+//!    That is what the gate is for: detached work shares it, attached questions need it alone.
+
+#![allow(
+    unsafe_code,
+    reason = "the object is taken out of its lock when it is dropped"
+)]
+
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::sync::{PoisonError, RwLock};
+
+use pyo3::prelude::*;
+use ulib_core::{Error, ErrorKind, PreferredDevice, Result};
+
+use crate::source::Object;
+
+thread_local! {
+    /// The locks this thread holds while detached, by address.
+    static HELD: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Notes that this thread holds a lock until it is dropped.
+struct Held {
+    address: usize,
+    /// Must be dropped on the thread that made it.
+    thread: PhantomData<*const ()>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        HELD.with_borrow_mut(|held| {
+            if let Some(at) = held.iter().rposition(|&a| a == self.address) {
+                held.swap_remove(at);
+            }
+        });
+    }
+}
+
+/// Marks the lock at `address` as held by this thread.
+fn enter(address: usize) -> Held {
+    HELD.with_borrow_mut(|held| held.push(address));
+    Held {
+        address,
+        thread: PhantomData,
+    }
+}
+
+/// Refuses a lock this thread already holds, which only a signal handler can ask for.
+fn check(address: usize) -> Result<()> {
+    if HELD.with_borrow(|held| held.contains(&address)) {
+        return Err(Error::new(
+            ErrorKind::Busy,
+            "the object is in use by the copy that this signal handler interrupts",
+        ));
+    }
+    Ok(())
+}
+
+/// Drops `value` detached from the interpreter, since freeing device memory may wait for the
+/// driver, whose locks may be held by a thread that waits for the interpreter.
+pub(crate) fn drop_detached<T: Send>(value: T) {
+    let mut value = Some(value);
+    Python::try_attach(|py| {
+        let value = value.take();
+        py.detach(|| drop(value));
+    });
+    // Without an interpreter (it is shutting down) there is nobody to hold up.
+    drop(value);
+}
+
+/// An object that several Python threads may use.
+#[derive(Debug)]
+pub(crate) struct Shared<T: Object> {
+    gate: RwLock<()>,
+    lock: ManuallyDrop<RwLock<T>>,
+}
+
+impl<T: Object> Drop for Shared<T> {
+    fn drop(&mut self) {
+        // SAFETY: this is the only place that takes the lock out, and nothing uses it afterwards.
+        drop_detached(unsafe { ManuallyDrop::take(&mut self.lock) });
+    }
+}
+
+impl<T: Object> Shared<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Shared {
+            gate: RwLock::new(()),
+            lock: ManuallyDrop::new(RwLock::new(value)),
+        }
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self) as usize
+    }
+
+    /// Runs a short question that neither copies nor waits for a device. Stays attached unless
+    /// another thread is at work on the object.
+    pub(crate) fn peek<R: Send>(
+        &self,
+        py: Python<'_>,
+        question: impl FnOnce(&T) -> Result<R> + Send,
+    ) -> Result<R> {
+        if let Ok(_gate) = self.gate.try_write()
+            && let Ok(value) = self.lock.try_read()
+        {
+            return question(&value);
+        }
+        self.read(py, question)
+    }
+
+    /// Runs a question about one element. Stays attached when that can cost no transfer.
+    pub(crate) fn tiny<R: Send>(
+        &self,
+        py: Python<'_>,
+        question: impl FnOnce(&T) -> Result<R> + Send,
+    ) -> Result<R> {
+        if let Ok(_gate) = self.gate.try_write()
+            && let Ok(value) = self.lock.try_read()
+            && value.placed().preferred_device() == PreferredDevice::Host
+        {
+            return question(&value);
+        }
+        self.read(py, question)
+    }
+
+    /// Runs a change of one element. Stays attached when that can cost no transfer.
+    pub(crate) fn tiny_mut<R: Send>(
+        &self,
+        py: Python<'_>,
+        change: impl FnOnce(&mut T) -> Result<R> + Send,
+    ) -> Result<R> {
+        if let Ok(_gate) = self.gate.try_write()
+            && let Ok(mut value) = self.lock.try_write()
+            && value.placed().preferred_device() == PreferredDevice::Host
+        {
+            return change(&mut value);
+        }
+        self.write(py, change)
+    }
+
+    /// Runs `work`, which may copy or wait, detached from the interpreter.
+    pub(crate) fn read<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&T) -> Result<R> + Send,
+    ) -> Result<R> {
+        check(self.address())?;
+        py.detach(|| {
+            let _held = enter(self.address());
+            let _gate = self.gate.read().unwrap_or_else(PoisonError::into_inner);
+            work(&self.lock.read().unwrap_or_else(PoisonError::into_inner))
+        })
+    }
+
+    /// Runs `work` with exclusive access, detached from the interpreter.
+    pub(crate) fn write<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut T) -> Result<R> + Send,
+    ) -> Result<R> {
+        check(self.address())?;
+        py.detach(|| {
+            let _held = enter(self.address());
+            let _gate = self.gate.read().unwrap_or_else(PoisonError::into_inner);
+            work(&mut self.lock.write().unwrap_or_else(PoisonError::into_inner))
+        })
+    }
+}

@@ -1,0 +1,109 @@
+//! The one place where errors of the library become Python exceptions.
+
+use pyo3::exceptions::{
+    PyBufferError, PyIndexError, PyKeyboardInterrupt, PyMemoryError, PyOSError, PyOverflowError,
+    PyRuntimeError, PyTypeError, PyValueError,
+};
+use pyo3::prelude::*;
+use ulib_core::{Error, ErrorKind};
+
+use crate::hooks;
+
+pyo3::create_exception!(
+    uLib,
+    DriverError,
+    PyRuntimeError,
+    "The driver refused a call or reports a broken device. `code` is the status, `call` the entry."
+);
+pyo3::create_exception!(
+    uLib,
+    DeviceUnavailableError,
+    PyRuntimeError,
+    "There is no device to use; the message has the reason."
+);
+pyo3::create_exception!(
+    uLib,
+    ResidencyError,
+    PyRuntimeError,
+    "The numbers are not, or may not be brought, where the operation needs them."
+);
+pyo3::create_exception!(
+    uLib,
+    ForkedError,
+    PyRuntimeError,
+    "The driver was initialised before this process was forked and cannot be used in the child."
+);
+pyo3::create_exception!(
+    uLib,
+    OutOfMemoryError,
+    PyMemoryError,
+    "No room, on the device or the host: `needs` and `free` are byte counts."
+);
+
+/// The exception that fits an error, with its message and its structured fields.
+pub(crate) fn to_python(error: Error) -> PyErr {
+    let message = error.to_string();
+    match error.kind() {
+        ErrorKind::Shape | ErrorKind::Layout | ErrorKind::InvalidArgument => {
+            PyValueError::new_err(message)
+        }
+        ErrorKind::DType => PyTypeError::new_err(message),
+        ErrorKind::Index => PyIndexError::new_err(message),
+        ErrorKind::Residency => ResidencyError::new_err(message),
+        ErrorKind::Busy => PyBufferError::new_err(message),
+        ErrorKind::Unavailable => DeviceUnavailableError::new_err(message),
+        ErrorKind::OutOfMemory { needs, free } => with_fields(
+            OutOfMemoryError::new_err(message),
+            &[("needs", *needs as i128), ("free", *free as i128)],
+            None,
+        ),
+        ErrorKind::Driver { code, call } => with_fields(
+            DriverError::new_err(message),
+            &[("code", i128::from(*code))],
+            Some(("call", call)),
+        ),
+        ErrorKind::Overflow => PyOverflowError::new_err(message),
+        ErrorKind::Interrupted => {
+            hooks::take_pending().unwrap_or_else(|| PyKeyboardInterrupt::new_err(message))
+        }
+        ErrorKind::Forked => ForkedError::new_err(message),
+        ErrorKind::Io => PyOSError::new_err(message),
+        _ => PyRuntimeError::new_err(message),
+    }
+}
+
+/// Sets attributes on a new exception; the exception is returned even if that fails.
+fn with_fields(
+    error: PyErr,
+    numbers: &[(&str, i128)],
+    text: Option<(&str, &'static str)>,
+) -> PyErr {
+    Python::attach(|py| {
+        let value = error.value(py);
+        let set = || -> PyResult<()> {
+            for (name, number) in numbers {
+                value.setattr(*name, *number)?;
+            }
+            if let Some((name, text)) = text {
+                value.setattr(name, text)?;
+            }
+            Ok(())
+        };
+        if let Err(failed) = set() {
+            failed.set_cause(py, Some(error.clone_ref(py)));
+        }
+    });
+    error
+}
+
+/// `?` from a result of the library in a function that returns to Python.
+pub(crate) trait IntoPyResult<T> {
+    /// The same result with the error as a Python exception.
+    fn py(self) -> PyResult<T>;
+}
+
+impl<T> IntoPyResult<T> for ulib_core::Result<T> {
+    fn py(self) -> PyResult<T> {
+        self.map_err(to_python)
+    }
+}

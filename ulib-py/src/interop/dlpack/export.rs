@@ -1,0 +1,364 @@
+//! Capsules of our arrays.
+//!
+//! | numbers are | asked for | given |
+//! |---|---|---|
+//! | on a device, or would go there | nothing, or that device | the array itself, through a lease that ends with the capsule |
+//! | on a device | the host | a copy |
+//! | on the host | nothing, or the host | the host copy, read-only; a copy for consumers too old to know the flag |
+//! | on the host | a device | a copy there |
+//!
+//! `copy=True` always copies, `copy=False` raises `BufferError` where the table says copy.
+
+#![allow(unsafe_code, reason = "DLPack is a C struct in a capsule")]
+
+use std::any::Any;
+use std::ffi::c_void;
+
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use ulib_core::{DType, Layout, Result};
+use ulib_device::memory::DeviceBytes;
+use ulib_device::{Block, Device, Stream, copy};
+
+use super::abi;
+use crate::errors::IntoPyResult;
+use crate::interop::cuda_array_interface::device_now;
+use crate::source::{Desc, Source, block};
+
+/// The keyword arguments of `__dlpack__`.
+pub(crate) struct Request {
+    pub(crate) stream: Option<i64>,
+    pub(crate) max_version: Option<(u32, u32)>,
+    pub(crate) dl_device: Option<(i32, i32)>,
+    pub(crate) copy: Option<bool>,
+}
+
+/// An array ready to be put into a capsule.
+pub(crate) struct Parcel {
+    /// Address of the element with all indices zero.
+    pub(crate) data: u64,
+    pub(crate) device: abi::Device,
+    pub(crate) dtype: DType,
+    pub(crate) layout: Layout,
+    pub(crate) flags: u64,
+    /// Dropped by the consumer: on any thread, with or without the interpreter.
+    pub(crate) owner: Box<dyn Any + Send>,
+}
+
+/// What `__dlpack_device__` answers, and where `__dlpack__` without arguments points.
+pub(crate) fn device_of(py: Python<'_>, source: &Source) -> PyResult<(i32, i32)> {
+    Ok(match device_now(py, source).py()? {
+        Some(ordinal) => (abi::CUDA, i32::try_from(ordinal)?),
+        None => (abi::CPU, 0),
+    })
+}
+
+/// `__dlpack__` of an array of an object.
+pub(crate) fn export<'py>(
+    py: Python<'py>,
+    source: &Source,
+    request: &Request,
+) -> PyResult<Bound<'py, PyAny>> {
+    let here = device_of(py, source)?;
+    let wanted = request.dl_device.unwrap_or(here);
+    let versioned = request.max_version.is_some_and(|(major, _)| major >= 1);
+    check_stream(wanted.0, request.stream)?;
+    let parcel = match wanted {
+        (abi::CUDA, _) if wanted == here && request.copy != Some(true) => lease(py, source)?,
+        (abi::CPU, 0) if wanted == here && request.copy != Some(true) && versioned => {
+            host_view(py, source)?
+        }
+        _ if request.copy == Some(false) => {
+            return Err(PyBufferError::new_err(format!(
+                "__dlpack__: the array on device {here:?} cannot be given for {wanted:?}{} without a copy",
+                if versioned {
+                    ""
+                } else {
+                    " as an unversioned (writable) capsule"
+                },
+            )));
+        }
+        (abi::CPU, 0) => host_copy(py, source)?,
+        (abi::CUDA, ordinal) => device_copy(py, source, ordinal)?,
+        _ => {
+            return Err(PyBufferError::new_err(format!(
+                "__dlpack__: dl_device {wanted:?} is neither the host (1, 0) nor a CUDA device (2, n)"
+            )));
+        }
+    };
+    capsule(py, parcel, versioned)
+}
+
+/// Refuses streams that the protocol does not allow. A stream that is allowed has nothing to wait
+/// for: the pointer is given after our own work on the array is done.
+pub(crate) fn check_stream(kind: i32, stream: Option<i64>) -> PyResult<()> {
+    match (kind, stream) {
+        (_, None) => Ok(()),
+        (abi::CPU, Some(stream)) => Err(PyValueError::new_err(format!(
+            "__dlpack__: stream {stream} for host memory; only None is possible there"
+        ))),
+        (_, Some(0)) => Err(PyValueError::new_err(
+            "__dlpack__: stream 0 is ambiguous; 1 is the legacy default stream, 2 the per-thread one",
+        )),
+        (_, Some(stream)) if stream < -1 => Err(PyValueError::new_err(format!(
+            "__dlpack__: stream {stream} is no stream"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The device array itself.
+fn lease(py: Python<'_>, source: &Source) -> PyResult<Parcel> {
+    let (lease, desc) = source
+        .holder
+        .read(py, |object| {
+            let desc = source.which.of(object)?;
+            Ok((block(object)?.lease()?, desc))
+        })
+        .py()?;
+    Parcel::device(
+        lease.ptr(),
+        lease.device().ordinal(),
+        desc,
+        0,
+        Box::new(lease),
+    )
+}
+
+/// The host copy itself, read-only.
+fn host_view(py: Python<'_>, source: &Source) -> PyResult<Parcel> {
+    let (export, desc) = source
+        .read(py, |block, desc| Ok((block.export_host()?, desc)))
+        .py()?;
+    Ok(Parcel {
+        data: address(export.as_ptr() as u64, &desc).py()?,
+        device: abi::Device {
+            kind: abi::CPU,
+            id: 0,
+        },
+        dtype: desc.dtype,
+        layout: desc.layout,
+        flags: abi::READ_ONLY,
+        owner: Box::new(export),
+    })
+}
+
+/// A packed copy on the host.
+fn host_copy(py: Python<'_>, source: &Source) -> PyResult<Parcel> {
+    let (bytes, desc) = source.read(py, packed).py()?;
+    let layout = Layout::contiguous(desc.layout.shape()).py()?;
+    // u64 elements, so that every number type is aligned.
+    Ok(Parcel {
+        data: if bytes.is_empty() {
+            0
+        } else {
+            bytes.as_ptr() as u64
+        },
+        device: abi::Device {
+            kind: abi::CPU,
+            id: 0,
+        },
+        dtype: desc.dtype,
+        layout,
+        flags: abi::IS_COPIED,
+        owner: Box::new(bytes),
+    })
+}
+
+/// A packed copy on device `ordinal`.
+fn device_copy(py: Python<'_>, source: &Source, ordinal: i32) -> PyResult<Parcel> {
+    let ordinal = u32::try_from(ordinal).map_err(|_| {
+        PyValueError::new_err(format!("__dlpack__: dl_device names device {ordinal}"))
+    })?;
+    let (memory, desc) = source
+        .read(py, |block, desc| {
+            let device = Device::new(ordinal)?;
+            let (words, desc) = packed(block, desc)?;
+            let bytes = desc.packed_bytes()?;
+            let stream = Stream::legacy(&device);
+            let memory = DeviceBytes::allocate(&stream, bytes)?;
+            let raw: &[u8] = ulib_core::bytemuck::cast_slice(&words);
+            copy::upload(&memory, 0, &raw[..bytes], &stream)?;
+            Ok((memory, desc))
+        })
+        .py()?;
+    let desc = Desc {
+        layout: Layout::contiguous(desc.layout.shape()).py()?,
+        ..desc
+    };
+    Parcel::device(
+        memory.ptr(),
+        ordinal,
+        desc,
+        abi::IS_COPIED,
+        Box::new(memory),
+    )
+}
+
+/// The elements of an array, packed, in memory aligned for every number type.
+fn packed(block: &Block, desc: Desc) -> Result<(Vec<u64>, Desc)> {
+    let bytes = desc.packed_bytes()?;
+    let mut words = vec![0_u64; bytes.div_ceil(8)];
+    let raw: &mut [u8] = ulib_core::bytemuck::cast_slice_mut(&mut words);
+    crate::gather::gather(&block.read()?, &desc, &mut raw[..bytes])?;
+    Ok((words, desc))
+}
+
+/// The address of an array's first element in memory that starts at `start`; 0 when empty.
+fn address(start: u64, desc: &Desc) -> Result<u64> {
+    if desc.layout.is_empty() {
+        return Ok(0);
+    }
+    Ok(start + desc.offset_bytes()? as u64)
+}
+
+impl Parcel {
+    /// An array in memory at `start` of a device.
+    pub(crate) fn device(
+        start: u64,
+        ordinal: u32,
+        desc: Desc,
+        flags: u64,
+        owner: Box<dyn Any + Send>,
+    ) -> PyResult<Parcel> {
+        Ok(Parcel {
+            data: address(start, &desc).py()?,
+            device: abi::Device {
+                kind: abi::CUDA,
+                id: i32::try_from(ordinal)?,
+            },
+            dtype: desc.dtype,
+            layout: desc.layout,
+            flags,
+            owner,
+        })
+    }
+}
+
+/// What a capsule's `context` points at.
+struct Context {
+    shape: Vec<i64>,
+    strides: Vec<i64>,
+    _owner: Box<dyn Any + Send>,
+}
+
+/// Puts an array into a capsule that its consumer takes over.
+pub(crate) fn capsule(
+    py: Python<'_>,
+    parcel: Parcel,
+    versioned: bool,
+) -> PyResult<Bound<'_, PyAny>> {
+    let dtype = abi::DataType::of(parcel.dtype).ok_or_else(|| {
+        PyTypeError::new_err(format!("__dlpack__: {} has no DLPack type", parcel.dtype))
+    })?;
+    let context = Box::into_raw(Box::new(Context {
+        // Both fit: a layout counts in isize.
+        shape: parcel.layout.shape().iter().map(|&n| n as i64).collect(),
+        strides: parcel.layout.strides().iter().map(|&n| n as i64).collect(),
+        _owner: parcel.owner,
+    }));
+    // SAFETY: the box was made above and nobody else knows it yet.
+    let (shape, strides) = unsafe {
+        (
+            (*context).shape.as_mut_ptr(),
+            (*context).strides.as_mut_ptr(),
+        )
+    };
+    let tensor = abi::Tensor {
+        data: parcel.data as *mut c_void,
+        device: parcel.device,
+        ndim: i32::try_from(parcel.layout.ndim())?,
+        dtype,
+        shape,
+        strides,
+        byte_offset: 0,
+    };
+    let (managed, name, destructor): (*mut c_void, _, ffi::PyCapsule_Destructor) = if versioned {
+        let managed = Box::new(abi::ManagedVersioned {
+            version: abi::VERSION,
+            context: context.cast(),
+            deleter: Some(delete_versioned),
+            flags: parcel.flags,
+            tensor,
+        });
+        (
+            Box::into_raw(managed).cast(),
+            abi::NAME_VERSIONED,
+            destroy_versioned,
+        )
+    } else {
+        let managed = Box::new(abi::Managed {
+            tensor,
+            context: context.cast(),
+            deleter: Some(delete),
+        });
+        (Box::into_raw(managed).cast(), abi::NAME, destroy)
+    };
+    // SAFETY: attached to the interpreter; the pointer is not null, the name is static, and the
+    // destructor fits what the pointer points at.
+    unsafe {
+        let capsule = ffi::PyCapsule_New(managed, name.as_ptr(), Some(destructor));
+        if capsule.is_null() {
+            let error = PyErr::fetch(py);
+            if versioned {
+                delete_versioned(managed.cast());
+            } else {
+                delete(managed.cast());
+            }
+            return Err(error);
+        }
+        Ok(Bound::from_owned_ptr(py, capsule))
+    }
+}
+
+/// The deleter of an unversioned capsule.
+///
+/// # Safety
+/// Called once, by whoever owns the array, with a pointer that [`capsule`] made.
+unsafe extern "C" fn delete(managed: *mut abi::Managed) {
+    // SAFETY: both boxes were made by `capsule` and are freed only here.
+    unsafe {
+        let managed = Box::from_raw(managed);
+        drop(Box::from_raw(managed.context.cast::<Context>()));
+    }
+}
+
+/// The deleter of a versioned capsule.
+///
+/// # Safety
+/// As [`delete`].
+unsafe extern "C" fn delete_versioned(managed: *mut abi::ManagedVersioned) {
+    // SAFETY: both boxes were made by `capsule` and are freed only here.
+    unsafe {
+        let managed = Box::from_raw(managed);
+        drop(Box::from_raw(managed.context.cast::<Context>()));
+    }
+}
+
+/// Frees the array of a capsule that nobody took.
+///
+/// # Safety
+/// Called by the interpreter with a capsule of [`capsule`].
+unsafe extern "C" fn destroy(capsule: *mut ffi::PyObject) {
+    // SAFETY: a consumer that took the array renamed the capsule; under the first name it is ours.
+    unsafe {
+        if ffi::PyCapsule_IsValid(capsule, abi::NAME.as_ptr()) == 1 {
+            delete(ffi::PyCapsule_GetPointer(capsule, abi::NAME.as_ptr()).cast());
+        }
+    }
+}
+
+/// As [`destroy`], for the versioned form.
+///
+/// # Safety
+/// As [`destroy`].
+unsafe extern "C" fn destroy_versioned(capsule: *mut ffi::PyObject) {
+    // SAFETY: as in `destroy`.
+    unsafe {
+        let name = abi::NAME_VERSIONED.as_ptr();
+        if ffi::PyCapsule_IsValid(capsule, name) == 1 {
+            delete_versioned(ffi::PyCapsule_GetPointer(capsule, name).cast());
+        }
+    }
+}

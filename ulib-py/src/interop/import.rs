@@ -1,0 +1,399 @@
+//! Arrays of others as sources of a copy: NumPy and buffers, `__cuda_array_interface__`, DLPack.
+
+#![allow(unsafe_code, reason = "foreign memory is raw pointers")]
+
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use ulib_core::{DType, DeviceStorable, Error, IDeviceArray, Layout, Placement, Result};
+use ulib_device::sys::types::{CUpointer_attribute, CUresult};
+use ulib_device::{Device, Driver, Stream};
+
+use super::dlpack::{self, abi};
+use crate::errors::IntoPyResult;
+use crate::gather::{check, for_each_element};
+use crate::source::Desc;
+
+/// Where the numbers of a copy come from.
+pub(crate) enum Incoming {
+    /// Packed in C order in host memory that the buffer keeps.
+    Host(HostArray),
+    /// In memory of a device.
+    Device(DeviceArray),
+}
+
+/// A packed host array of the wanted type.
+pub(crate) struct HostArray {
+    buffer: PyUntypedBuffer,
+    pub(crate) shape: Vec<usize>,
+}
+
+/// An array on a device, kept by whoever made it until this is dropped.
+pub(crate) struct DeviceArray {
+    /// Address of element 0 of the layout's memory.
+    pub(crate) start: u64,
+    pub(crate) dtype: DType,
+    pub(crate) layout: Layout,
+    /// The device, when the protocol told it.
+    pub(crate) ordinal: Option<u32>,
+    /// The producer's stream, when its work on the array may still be going on.
+    pub(crate) stream: Option<u64>,
+    _owner: Owner,
+}
+
+/// Keeps foreign memory alive until the copy is done.
+enum Owner {
+    Object { _object: Py<PyAny> },
+    Capsule { _taken: dlpack::import::Taken },
+}
+
+impl Incoming {
+    /// The array that `object` offers, on a device if it has one there.
+    ///
+    /// Host arrays become `dtype` under NumPy's `same_kind` rule; device arrays must have it.
+    pub(crate) fn of(object: &Bound<'_, PyAny>, dtype: DType, op: &'static str) -> PyResult<Self> {
+        let py = object.py();
+        if object.is_instance_of::<PyString>() {
+            return Err(PyTypeError::new_err(format!("{op}: text is no array")));
+        }
+        if let Some(interface) = object.getattr_opt(intern!(py, "__cuda_array_interface__"))?
+            && !interface.is_none()
+        {
+            let array = DeviceArray::from_interface(object, &interface)?;
+            return Ok(Incoming::Device(array.of_type(dtype, op)?));
+        }
+        if let Some((kind, id)) = dlpack::import::device_of(object)?
+            && (kind == abi::CUDA || kind == abi::CUDA_MANAGED)
+        {
+            let array = DeviceArray::from_dlpack(object, id)?;
+            return Ok(Incoming::Device(array.of_type(dtype, op)?));
+        }
+        Ok(Incoming::Host(HostArray::of(object, dtype, op)?))
+    }
+
+    pub(crate) fn shape(&self) -> &[usize] {
+        match self {
+            Incoming::Host(host) => &host.shape,
+            Incoming::Device(device) => device.layout.shape(),
+        }
+    }
+}
+
+impl HostArray {
+    /// The array of `object`, converted and packed by NumPy where it has to be.
+    fn of(object: &Bound<'_, PyAny>, dtype: DType, op: &'static str) -> PyResult<Self> {
+        if let Ok(buffer) = PyUntypedBuffer::get(object)
+            && buffer.is_c_contiguous()
+            && buffer.item_size() == dtype.size()
+            && super::buffer::format_of(dtype)
+                .is_some_and(|format| same_format(buffer.format(), format))
+        {
+            let shape = buffer.shape().to_vec();
+            return Ok(HostArray { buffer, shape });
+        }
+        let py = object.py();
+        let numpy = py.import(intern!(py, "numpy"))?;
+        let array = numpy.call_method1(intern!(py, "asarray"), (object,))?;
+        let found = array.getattr(intern!(py, "dtype"))?;
+        let castable: bool = numpy
+            .call_method1(
+                intern!(py, "can_cast"),
+                (&found, dtype.typestr(), "same_kind"),
+            )?
+            .extract()?;
+        // Numbers of Python itself have no type of their own that could be wrong.
+        let plain = !object.hasattr(intern!(py, "dtype"))?
+            && PyUntypedBuffer::get(object).is_err()
+            && matches!(
+                found
+                    .getattr(intern!(py, "kind"))?
+                    .extract::<String>()?
+                    .as_str(),
+                "i" | "u" | "f" | "b"
+            );
+        if !castable && !plain {
+            return Err(Error::dtype(op, format_args!("{found}"), dtype)).py();
+        }
+        let keywords = PyDict::new(py);
+        keywords.set_item("dtype", dtype.typestr())?;
+        keywords.set_item("order", "C")?;
+        let packed = numpy.call_method(intern!(py, "array"), (array,), Some(&keywords))?;
+        let buffer = PyUntypedBuffer::get(&packed)?;
+        let shape = buffer.shape().to_vec();
+        Ok(HostArray { buffer, shape })
+    }
+
+    /// The elements as a vector of their type.
+    pub(crate) fn to_vec<T: DeviceStorable>(&self) -> Result<Vec<T>> {
+        if self.buffer.item_size() != size_of::<T>() {
+            return Err(Error::dtype(
+                "import",
+                "elements of another size",
+                T::dtype(),
+            ));
+        }
+        let mut items = vec![T::zeroed(); self.buffer.len_bytes() / size_of::<T>()];
+        let desc = Desc {
+            dtype: T::dtype(),
+            layout: Layout::contiguous(&self.shape)?,
+        };
+        self.scatter(ulib_core::bytemuck::cast_slice_mut(&mut items), &desc)?;
+        Ok(items)
+    }
+
+    /// Copies the elements to where `desc` describes them in the block's bytes `target`.
+    pub(crate) fn scatter(&self, target: &mut [u8], desc: &Desc) -> Result<()> {
+        if desc.layout.shape() != self.shape {
+            return Err(Error::shape("SetValues", desc.layout.shape(), &self.shape));
+        }
+        let packed = check(target.len(), desc, self.buffer.len_bytes())?;
+        let source = self.buffer.buf_ptr().cast::<u8>().cast_const();
+        // No reference to the foreign bytes is made below, so another thread that writes them
+        // meanwhile changes which values are copied and nothing else.
+        if packed {
+            let start = desc.offset_bytes()?;
+            let target = &mut target[start..start + self.buffer.len_bytes()];
+            // SAFETY: the buffer keeps as many contiguous bytes at its pointer (checked when it was
+            // taken, or made so by NumPy); `target` is our own memory of that length.
+            unsafe { std::ptr::copy_nonoverlapping(source, target.as_mut_ptr(), target.len()) };
+            return Ok(());
+        }
+        let size = desc.itemsize();
+        for_each_element(desc, |packed, strided| {
+            let target = &mut target[strided..strided + size];
+            // SAFETY: as above; `packed` counts up to the buffer's length, which `check` compared.
+            unsafe { std::ptr::copy_nonoverlapping(source.add(packed), target.as_mut_ptr(), size) };
+        })
+    }
+}
+
+/// Whether a buffer's format names the same number type in native order.
+fn same_format(found: &std::ffi::CStr, wanted: &std::ffi::CStr) -> bool {
+    let found = found.to_bytes();
+    let found = match found {
+        [b'@' | b'=', rest @ ..] => rest,
+        [b'<', rest @ ..] if cfg!(target_endian = "little") => rest,
+        other => other,
+    };
+    let wanted = wanted.to_bytes();
+    found == wanted
+        || (cfg!(target_pointer_width = "64")
+            && matches!((found, wanted), (b"l", b"q") | (b"L", b"Q")))
+}
+
+impl DeviceArray {
+    /// The array of a `__cuda_array_interface__` dictionary of `object`.
+    fn from_interface(object: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let interface = interface.cast::<PyDict>().map_err(|_| {
+            PyTypeError::new_err("__cuda_array_interface__: the attribute is no dict")
+        })?;
+        let get = |key: &'static str| interface.get_item(key);
+        let need = |key: &'static str| {
+            interface.get_item(key)?.ok_or_else(|| {
+                PyValueError::new_err(format!("__cuda_array_interface__: {key:?} is missing"))
+            })
+        };
+        if get("mask")?.is_some_and(|mask| !mask.is_none()) {
+            return Err(PyValueError::new_err(
+                "__cuda_array_interface__: masked arrays are not supported",
+            ));
+        }
+        let shape: Vec<usize> = need("shape")?.extract()?;
+        let dtype = DType::from_typestr(&need("typestr")?.extract::<String>()?).py()?;
+        let (address, _read_only): (u64, bool) = need("data")?.extract()?;
+        let bytes: Option<Vec<isize>> = match get("strides")? {
+            Some(strides) if !strides.is_none() => Some(strides.extract()?),
+            _ => None,
+        };
+        let strides = bytes
+            .map(|bytes| in_elements(&bytes, dtype))
+            .transpose()
+            .py()?;
+        let stream = match get("stream")? {
+            Some(stream) if !stream.is_none() => Some(stream.extract::<u64>()?),
+            _ => None,
+        };
+        if stream == Some(0) {
+            return Err(PyValueError::new_err(
+                "__cuda_array_interface__: stream 0 is ambiguous; 1 is the legacy default stream, 2 the per-thread one",
+            ));
+        }
+        let (start, layout) = place(address, shape, strides, dtype).py()?;
+        Ok(DeviceArray {
+            start,
+            dtype,
+            layout,
+            ordinal: None,
+            stream,
+            _owner: Owner::Object {
+                _object: object.clone().unbind(),
+            },
+        })
+    }
+
+    /// The array of `object.__dlpack__()`, on CUDA device `id`.
+    fn from_dlpack(object: &Bound<'_, PyAny>, id: i32) -> PyResult<Self> {
+        // 1: our copy runs on the legacy default stream, and the producer makes it wait.
+        let taken = dlpack::import::take(object, 1)?;
+        if !matches!(taken.device().kind, abi::CUDA | abi::CUDA_MANAGED) {
+            return Err(PyValueError::new_err(format!(
+                "__dlpack__: the capsule is for device type {}, __dlpack_device__ said CUDA",
+                taken.device().kind
+            )));
+        }
+        let dtype = taken.dtype().py()?;
+        let (start, layout) = place(
+            taken.address(),
+            taken.shape().py()?,
+            taken.strides().py()?,
+            dtype,
+        )
+        .py()?;
+        Ok(DeviceArray {
+            start,
+            dtype,
+            layout,
+            ordinal: Some(u32::try_from(id)?),
+            stream: None,
+            _owner: Owner::Capsule { _taken: taken },
+        })
+    }
+
+    /// Refuses any other type: there is no converting on the way.
+    fn of_type(self, dtype: DType, op: &'static str) -> PyResult<Self> {
+        if self.dtype != dtype {
+            return Err(Error::dtype(op, self.dtype, dtype)).py();
+        }
+        Ok(self)
+    }
+
+    /// The array with its device, which the driver is asked for when the protocol did not tell it.
+    pub(crate) fn located(&self) -> Result<Located<'_>> {
+        let ordinal = match self.ordinal {
+            Some(ordinal) => ordinal,
+            None => device_of_pointer(self.start)?,
+        };
+        Ok(Located {
+            array: self,
+            device: Device::new(ordinal)?,
+        })
+    }
+}
+
+/// A device array whose device is known.
+pub(crate) struct Located<'a> {
+    array: &'a DeviceArray,
+    pub(crate) device: Device,
+}
+
+impl Located<'_> {
+    /// Makes the device's legacy stream, on which copies run, wait for the producer's work, if the
+    /// producer named a stream.
+    pub(crate) fn wait_for_producer(&self) -> Result<()> {
+        let Some(handle) = self.array.stream.filter(|&handle| handle != 1) else {
+            return Ok(());
+        };
+        let handle = usize::try_from(handle)
+            .map_err(|_| Error::overflow("import", format_args!("stream {handle}")))?;
+        // SAFETY: the protocol promises that a number in `stream` is a stream of the array's context
+        // that lives as long as the array, whose owner `array` borrows.
+        let producer = unsafe { Stream::from_raw(&self.device, handle) };
+        Stream::legacy(&self.device).wait(&producer.record()?)
+    }
+}
+
+impl IDeviceArray for Located<'_> {
+    fn dtype(&self) -> DType {
+        self.array.dtype
+    }
+
+    fn layout(&self) -> &Layout {
+        &self.array.layout
+    }
+
+    fn read_only(&self) -> bool {
+        true
+    }
+
+    fn placement(&self) -> Placement {
+        Placement::Device(self.device.ordinal())
+    }
+
+    fn pointer(&self) -> u64 {
+        self.array.start
+    }
+}
+
+/// The ordinal of the device that a device pointer belongs to.
+fn device_of_pointer(address: u64) -> Result<u32> {
+    let driver = Driver::ready()?;
+    let mut ordinal: i32 = -1;
+    // SAFETY: the driver is initialised; the attribute is an `int`, written to ours.
+    let status = unsafe {
+        (driver.table().cuPointerGetAttribute)(
+            (&raw mut ordinal).cast(),
+            CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+            address,
+        )
+    };
+    match u32::try_from(ordinal) {
+        Ok(ordinal) if status == CUresult::CUDA_SUCCESS => Ok(ordinal),
+        _ => Err(Error::invalid(
+            "import",
+            "pointer",
+            format_args!("{address:#x}"),
+            format!("device memory (the driver answers {})", status.0),
+        )),
+    }
+}
+
+/// Strides in bytes as strides in elements.
+fn in_elements(bytes: &[isize], dtype: DType) -> Result<Vec<isize>> {
+    let size = dtype.size().max(1) as isize;
+    bytes
+        .iter()
+        .map(|&stride| {
+            if stride % size != 0 {
+                return Err(Error::layout(
+                    "import",
+                    format!(
+                        "a stride of {stride} bytes is no whole number of {size}-byte elements"
+                    ),
+                ));
+            }
+            Ok(stride / size)
+        })
+        .collect()
+}
+
+/// The lowest address an array reaches, and its layout from there.
+fn place(
+    address: u64,
+    shape: Vec<usize>,
+    strides: Option<Vec<isize>>,
+    dtype: DType,
+) -> Result<(u64, Layout)> {
+    let Some(strides) = strides else {
+        return Ok((address, Layout::contiguous(&shape)?));
+    };
+    if strides.len() != shape.len() {
+        return Err(Error::shape("import", &[shape.len()], &[strides.len()]));
+    }
+    let before = shape
+        .iter()
+        .zip(&strides)
+        .filter(|&(&n, &stride)| n > 1 && stride < 0)
+        .try_fold(0_usize, |sum, (&n, &stride)| {
+            (n - 1)
+                .checked_mul(stride.unsigned_abs())
+                .and_then(|reach| sum.checked_add(reach))
+        })
+        .ok_or_else(|| Error::overflow("import", "the reach of the strides"))?;
+    let bytes = before
+        .checked_mul(dtype.size())
+        .and_then(|bytes| address.checked_sub(bytes as u64))
+        .ok_or_else(|| Error::layout("import", "the strides reach below address 0"))?;
+    Ok((bytes, Layout::new(shape, strides, before)?))
+}

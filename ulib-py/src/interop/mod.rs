@@ -1,0 +1,7 @@
+//! The protocols through which other libraries see our arrays and we see theirs.
+
+pub(crate) mod array_interface;
+pub(crate) mod buffer;
+pub(crate) mod cuda_array_interface;
+pub(crate) mod dlpack;
+pub(crate) mod import;

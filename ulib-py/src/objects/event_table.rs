@@ -1,0 +1,260 @@
+//! `EventTable`: rows of numbers under named columns.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple, PyType};
+use ulib_core::{DType, Error, Result, bytemuck};
+use ulib_math::{EventTable as Table, Placed};
+
+use crate::args::{count, index_in};
+use crate::bulk::BulkArray;
+use crate::cell::Shared;
+use crate::errors::IntoPyResult;
+use crate::interop::array_interface;
+use crate::interop::import::Incoming;
+use crate::persist;
+use crate::source::{AnyViewMut, Holder, Object, Which};
+use crate::view::ArrayView;
+
+impl Object for Table {
+    fn placed(&self) -> &dyn Placed {
+        self
+    }
+
+    fn arrays(&self) -> Option<&dyn ulib_math::BulkArray> {
+        Some(self)
+    }
+
+    fn view_mut(&mut self, which: &Which) -> Result<AnyViewMut<'_>> {
+        Ok(AnyViewMut::F64(match which {
+            Which::Field(name) => self.column_view_mut(name)?,
+            _ => self.table_view_mut()?,
+        }))
+    }
+
+    fn change_bytes(
+        &mut self,
+        _overwrite: bool,
+        change: &mut dyn FnMut(&mut [u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut cells = self.cells_mut()?;
+        change(bytemuck::cast_slice_mut(&mut cells))?;
+        cells.commit()
+    }
+}
+
+/// A column by its number or its name.
+#[derive(FromPyObject)]
+enum Column {
+    Number(i64),
+    Name(String),
+}
+
+impl Column {
+    fn of(&self, table: &Table) -> Result<usize> {
+        match self {
+            Column::Number(number) => index_in("column", *number, table.columns().len()),
+            Column::Name(name) => table.column_index(name),
+        }
+    }
+}
+
+/// A table of numbers (float64), row by row, under named columns: ``EventTable('slice,total')``.
+///
+/// As an array it is ``(rows, columns)``, packed.
+#[pyclass(frozen, extends = BulkArray, module = "uLib")]
+pub(crate) struct EventTable {
+    shared: Arc<Shared<Table>>,
+}
+
+impl EventTable {
+    fn init(table: Table) -> PyClassInitializer<Self> {
+        let shared = Arc::new(Shared::new(table));
+        BulkArray::bases(shared.clone(), Which::Own).add_subclass(EventTable { shared })
+    }
+
+    fn holder(&self) -> Arc<dyn Holder> {
+        self.shared.clone()
+    }
+}
+
+#[pymethods]
+#[allow(non_snake_case)]
+impl EventTable {
+    #[new]
+    #[pyo3(signature = (columns="", rows=0))]
+    fn new(py: Python<'_>, columns: &str, rows: i64) -> PyResult<PyClassInitializer<Self>> {
+        let rows = count("EventTable", "rows", rows)?;
+        let mut table = Table::new(columns).py()?;
+        if rows > 0 {
+            py.detach(|| table.resize(rows)).py()?;
+        }
+        Ok(EventTable::init(table))
+    }
+
+    /// The column names, separated by commas. Setting another number of columns removes all rows.
+    #[getter]
+    fn Columns(&self, py: Python<'_>) -> PyResult<String> {
+        self.shared
+            .peek(py, |table| Ok(table.columns().join(",")))
+            .py()
+    }
+
+    #[setter(Columns)]
+    fn set_columns(&self, py: Python<'_>, columns: &str) -> PyResult<()> {
+        self.shared
+            .write(py, |table| table.set_columns(columns).map(|_removed| ()))
+            .py()
+    }
+
+    /// How many rows there are.
+    #[getter]
+    fn Rows(&self, py: Python<'_>) -> PyResult<usize> {
+        self.shared.peek(py, |table| Ok(table.rows())).py()
+    }
+
+    /// Adds one row at the end: one number per column.
+    #[pyo3(signature = (row))]
+    fn AddRow(&self, py: Python<'_>, row: Vec<f64>) -> PyResult<()> {
+        self.shared.tiny_mut(py, |table| table.add_row(&row)).py()
+    }
+
+    /// Adds rows at the end, from an array ``(n, columns)``.
+    #[pyo3(signature = (rows))]
+    fn AddRows(&self, py: Python<'_>, rows: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Incoming::Host(rows) = Incoming::of(rows, DType::F64, "AddRows")? else {
+            return Err(PyTypeError::new_err(
+                "AddRows: takes an array of the host; SetValues takes one of a device",
+            ));
+        };
+        self.shared
+            .write(py, |table| {
+                let columns = table.columns().len();
+                match *rows.shape.as_slice() {
+                    [_, found] if found == columns => table.add_rows(&rows.to_vec::<f64>()?),
+                    _ => Err(Error::shape(
+                        "AddRows",
+                        &[table.rows(), columns],
+                        &rows.shape,
+                    )),
+                }
+            })
+            .py()
+    }
+
+    /// Removes all rows; the columns stay.
+    fn Clear(&self, py: Python<'_>) -> PyResult<()> {
+        self.shared.write(py, Table::clear).py()
+    }
+
+    /// Makes the table ``rows`` rows long: the first ones are kept, new ones are zero.
+    #[pyo3(signature = (rows))]
+    fn Resize(&self, py: Python<'_>, rows: i64) -> PyResult<()> {
+        let rows = count("Resize", "rows", rows)?;
+        self.shared.write(py, |table| table.resize(rows)).py()
+    }
+
+    /// The number in one cell; ``column`` is a number or a name.
+    #[pyo3(signature = (row, column))]
+    fn GetValue(&self, py: Python<'_>, row: i64, column: Column) -> PyResult<f64> {
+        self.shared
+            .tiny(py, |table| {
+                table.cell(index_in("row", row, table.rows())?, column.of(table)?)
+            })
+            .py()
+    }
+
+    /// Sets the number in one cell; ``column`` is a number or a name.
+    #[pyo3(signature = (row, column, value))]
+    fn SetValue(&self, py: Python<'_>, row: i64, column: Column, value: f64) -> PyResult<()> {
+        self.shared
+            .tiny_mut(py, |table| {
+                let (row, column) = (index_in("row", row, table.rows())?, column.of(table)?);
+                table.set_cell(row, column, value)
+            })
+            .py()
+    }
+
+    /// The numbers of one row.
+    #[pyo3(signature = (row))]
+    fn GetRow<'py>(&self, py: Python<'py>, row: i64) -> PyResult<Bound<'py, PyTuple>> {
+        let numbers = self
+            .shared
+            .tiny(py, |table| table.row(index_in("row", row, table.rows())?))
+            .py()?;
+        PyTuple::new(py, numbers)
+    }
+
+    /// Replaces the numbers of one row.
+    #[pyo3(signature = (row, numbers))]
+    fn SetRow(&self, py: Python<'_>, row: i64, numbers: Vec<f64>) -> PyResult<()> {
+        self.shared
+            .tiny_mut(py, |table| {
+                let row = index_in("row", row, table.rows())?;
+                table.set_row(row, &numbers)
+            })
+            .py()
+    }
+
+    /// One column by name, as an array of its own over the same memory.
+    #[pyo3(signature = (name))]
+    fn Column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, ArrayView>> {
+        ArrayView::of(py, self.holder(), Which::Field(name.to_owned()))
+    }
+
+    /// One column by name, as a new NumPy array.
+    #[pyo3(signature = (name))]
+    fn GetColumn<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        array_interface::array(self.Column(py, name)?.as_any(), None, Some(true))
+    }
+
+    fn __copy__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Self>> {
+        let copy = self.shared.read(py, Table::try_clone).py()?;
+        Bound::new(py, EventTable::init(copy))
+    }
+
+    #[pyo3(signature = (_memo, /))]
+    fn __deepcopy__<'py>(
+        &self,
+        py: Python<'py>,
+        _memo: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, Self>> {
+        self.__copy__(py)
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyType>, (String, usize), persist::State<'py>)> {
+        let arguments = self
+            .shared
+            .peek(py, |table| Ok((table.columns().join(","), table.rows())))
+            .py()?;
+        Ok((
+            py.get_type::<Self>(),
+            arguments,
+            persist::save(py, &self.holder())?,
+        ))
+    }
+
+    #[pyo3(signature = (state, /))]
+    fn __setstate__(&self, py: Python<'_>, state: (Bound<'_, PyBytes>, String)) -> PyResult<()> {
+        persist::load(py, &self.holder(), state.0.as_bytes(), &state.1)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        self.shared
+            .read(py, |table| {
+                Ok(format!(
+                    "<uLib.EventTable {} rows of ({}), {}>",
+                    table.rows(),
+                    table.columns().join(", "),
+                    table.location()
+                ))
+            })
+            .py()
+    }
+}

@@ -1,0 +1,143 @@
+//! `FloatCollection`: numbers, one after the other.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyType};
+use ulib_core::DType;
+use ulib_math::FloatCollection as Items;
+
+use super::collection::repr;
+use crate::args::{self, index_in};
+use crate::bulk::BulkArray;
+use crate::cell::Shared;
+use crate::errors::IntoPyResult;
+use crate::incoming;
+use crate::persist;
+use crate::source::{Holder, Source, Which};
+
+/// Numbers (float32), one after the other: ``FloatCollection(n)`` zeros, or those of an array.
+#[pyclass(frozen, extends = BulkArray, module = "uLib")]
+pub(crate) struct FloatCollection {
+    shared: Arc<Shared<Items>>,
+}
+
+impl FloatCollection {
+    fn init(items: Items) -> PyClassInitializer<Self> {
+        let shared = Arc::new(Shared::new(items));
+        BulkArray::bases(shared.clone(), Which::Own).add_subclass(FloatCollection { shared })
+    }
+
+    fn holder(&self) -> Arc<dyn Holder> {
+        self.shared.clone()
+    }
+}
+
+#[pymethods]
+#[allow(non_snake_case)]
+impl FloatCollection {
+    #[new]
+    #[pyo3(signature = (values=None))]
+    fn new(
+        py: Python<'_>,
+        values: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let mut items = Items::new().py()?;
+        let Some(values) = values else {
+            return Ok(FloatCollection::init(items));
+        };
+        if let Ok(count) = values.extract::<i64>() {
+            let count = args::count("FloatCollection", "count", count)?;
+            py.detach(|| items.resize(count)).py()?;
+            return Ok(FloatCollection::init(items));
+        }
+        let values = incoming::open(values, DType::F32)?;
+        let count = values.shape().iter().product();
+        py.detach(|| items.resize(count)).py()?;
+        let shared = Arc::new(Shared::new(items));
+        incoming::assign(py, &Source::own(shared.clone()), values)?;
+        Ok(BulkArray::bases(shared.clone(), Which::Own).add_subclass(FloatCollection { shared }))
+    }
+
+    /// The number at ``index``.
+    #[pyo3(signature = (index))]
+    fn GetValue(&self, py: Python<'_>, index: i64) -> PyResult<f32> {
+        self.shared
+            .tiny(py, |items| {
+                items.get(index_in("element", index, items.len())?)
+            })
+            .py()
+    }
+
+    /// Replaces the number at ``index``.
+    #[pyo3(signature = (index, value))]
+    fn SetValue(&self, py: Python<'_>, index: i64, value: f32) -> PyResult<()> {
+        self.shared
+            .tiny_mut(py, |items| {
+                let index = index_in("element", index, items.len())?;
+                items.set(index, value)
+            })
+            .py()
+    }
+
+    /// Adds a number at the end.
+    #[pyo3(signature = (value))]
+    fn Append(&self, py: Python<'_>, value: f32) -> PyResult<()> {
+        self.shared.tiny_mut(py, |items| items.push(value)).py()
+    }
+
+    /// Adds numbers at the end.
+    #[pyo3(signature = (values))]
+    fn Extend(&self, py: Python<'_>, values: Vec<f32>) -> PyResult<()> {
+        self.shared
+            .write(py, |items| items.extend_from_slice(&values))
+            .py()
+    }
+
+    /// Makes the collection ``count`` floats long: the first ones are kept, new ones are zero.
+    #[pyo3(signature = (count))]
+    fn Resize(&self, py: Python<'_>, count: i64) -> PyResult<()> {
+        let count = args::count("Resize", "count", count)?;
+        self.shared.write(py, |items| items.resize(count)).py()
+    }
+
+    /// Removes all floats.
+    fn Clear(&self, py: Python<'_>) -> PyResult<()> {
+        self.shared.write(py, Items::clear).py()
+    }
+
+    fn __copy__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Self>> {
+        let copy = self.shared.read(py, Items::try_clone).py()?;
+        Bound::new(py, FloatCollection::init(copy))
+    }
+
+    #[pyo3(signature = (_memo, /))]
+    fn __deepcopy__<'py>(
+        &self,
+        py: Python<'py>,
+        _memo: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, Self>> {
+        self.__copy__(py)
+    }
+
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyType>, (usize,), persist::State<'py>)> {
+        let len = self.shared.peek(py, |items| Ok(items.len())).py()?;
+        Ok((
+            py.get_type::<Self>(),
+            (len,),
+            persist::save(py, &self.holder())?,
+        ))
+    }
+
+    #[pyo3(signature = (state, /))]
+    fn __setstate__(&self, py: Python<'_>, state: (Bound<'_, PyBytes>, String)) -> PyResult<()> {
+        persist::load(py, &self.holder(), state.0.as_bytes(), &state.1)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        repr(py, &self.shared, "FloatCollection", "floats")
+    }
+}

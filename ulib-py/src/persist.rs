@@ -1,0 +1,53 @@
+//! Pickling: the bytes of an object and its preference, never where it was.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use ulib_core::{Error, PreferredDevice};
+
+use crate::errors::IntoPyResult;
+use crate::source::{Holder, block};
+
+/// The state of an object in a pickle.
+pub(crate) type State<'py> = (Bound<'py, PyBytes>, String);
+
+/// The bytes and the preference now.
+pub(crate) fn save<'py>(py: Python<'py>, holder: &Arc<dyn Holder>) -> PyResult<State<'py>> {
+    let (len, preferred) = holder
+        .peek(py, |object| {
+            Ok((block(object)?.len(), object.placed().preferred_device()))
+        })
+        .py()?;
+    let bytes = PyBytes::new_with(py, len, |target| {
+        holder
+            .read(py, |object| block(object)?.read_at(0, target))
+            .py()
+    })?;
+    Ok((bytes, preferred.to_string()))
+}
+
+/// Puts saved bytes into a new object of the same size, and moves it to where it is preferred if
+/// that can be done. A pickle never fails for a device that is not there or has no room.
+pub(crate) fn load(
+    py: Python<'_>,
+    holder: &Arc<dyn Holder>,
+    bytes: &[u8],
+    preferred: &str,
+) -> PyResult<()> {
+    let preferred: PreferredDevice = preferred.parse().py()?;
+    holder
+        .write(py, |object| {
+            object.change_bytes(true, &mut |target| {
+                if target.len() != bytes.len() {
+                    return Err(Error::shape("pickle", &[target.len()], &[bytes.len()]));
+                }
+                target.copy_from_slice(bytes);
+                Ok(())
+            })
+        })
+        .py()?;
+    // The preference is recorded in any case, and the location says why it was not honoured.
+    let _moved = holder.read(py, |object| object.placed().set_preferred_device(preferred));
+    Ok(())
+}

@@ -1,0 +1,394 @@
+//! [`Source`]: one array of an object, whichever object and whichever of its arrays.
+
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use ulib_core::{DType, Error, ErrorKind, Layout, Result};
+use ulib_device::Block;
+use ulib_math::view::ViewMut;
+use ulib_math::{Bulk, BulkArray, DataOrder, Grid, Placed};
+
+use crate::cell::Shared;
+
+/// What the classes need of an object of `ulib-math`.
+pub(crate) trait Object: Send + Sync + 'static {
+    /// The placement property.
+    fn placed(&self) -> &dyn Placed;
+
+    /// The arrays of the object; none when its elements can never be on a device.
+    fn arrays(&self) -> Option<&dyn BulkArray>;
+
+    /// One array of the object, to be changed where it is.
+    fn view_mut(&mut self, which: &Which) -> Result<AnyViewMut<'_>>;
+
+    /// All bytes on the host, to be changed by `change`. With `overwrite` the old ones need not be
+    /// brought home first, and `change` sets every one.
+    fn change_bytes(
+        &mut self,
+        overwrite: bool,
+        change: &mut dyn FnMut(&mut [u8]) -> Result<()>,
+    ) -> Result<()>;
+
+    /// The image this object is, if it is one.
+    fn image(&self) -> Option<&dyn Image> {
+        None
+    }
+
+    /// As [`image`](Object::image), to change it.
+    fn image_mut(&mut self) -> Option<&mut dyn Image> {
+        None
+    }
+}
+
+/// A view for writing, of whichever number type the arrays of objects have.
+#[derive(Debug)]
+pub(crate) enum AnyViewMut<'a> {
+    F32(ViewMut<'a, f32>),
+    F64(ViewMut<'a, f64>),
+    U32(ViewMut<'a, u32>),
+    /// Bytes and what else no operation is defined for.
+    Other(DType),
+}
+
+/// What the image classes have in common.
+pub(crate) trait Image {
+    fn grid(&self) -> &Grid;
+    fn grid_layout(&self) -> Result<Layout>;
+    fn value(&self, index: usize) -> Result<f32>;
+    fn set_value(&mut self, index: usize, value: f32) -> Result<()>;
+    fn resize(&mut self, dims: [usize; 3]) -> Result<()>;
+    fn clear(&mut self) -> Result<()>;
+    fn set_order(&mut self, order: DataOrder) -> Result<()>;
+    fn set_spacing(&mut self, spacing: [f64; 3]) -> Result<()>;
+    fn set_origin(&mut self, origin: [f64; 3]) -> Result<()>;
+    fn set_position(&mut self, position: [f64; 3]) -> Result<()>;
+}
+
+/// Implements [`Image`] by the methods of the same names.
+macro_rules! image_by_its_methods {
+    ([$($generics:tt)*] $type:ty) => {
+        impl<$($generics)*> $crate::source::Image for $type {
+            fn grid(&self) -> &ulib_math::Grid {
+                self.grid()
+            }
+            fn grid_layout(&self) -> ulib_core::Result<ulib_core::Layout> {
+                self.grid_layout()
+            }
+            fn value(&self, index: usize) -> ulib_core::Result<f32> {
+                self.value(index)
+            }
+            fn set_value(&mut self, index: usize, value: f32) -> ulib_core::Result<()> {
+                self.set_value(index, value)
+            }
+            fn resize(&mut self, dims: [usize; 3]) -> ulib_core::Result<()> {
+                self.resize(dims)
+            }
+            fn clear(&mut self) -> ulib_core::Result<()> {
+                self.clear()
+            }
+            fn set_order(&mut self, order: ulib_math::DataOrder) -> ulib_core::Result<()> {
+                self.set_order(order)
+            }
+            fn set_spacing(&mut self, spacing: [f64; 3]) -> ulib_core::Result<()> {
+                self.set_spacing(spacing)
+            }
+            fn set_origin(&mut self, origin: [f64; 3]) -> ulib_core::Result<()> {
+                self.set_origin(origin)
+            }
+            fn set_position(&mut self, position: [f64; 3]) -> ulib_core::Result<()> {
+                self.set_position(position)
+            }
+        }
+    };
+}
+pub(crate) use image_by_its_methods;
+
+/// The dtype of an array, and where its elements lie in the block (in elements of the dtype).
+#[derive(Clone, Debug)]
+pub(crate) struct Desc {
+    pub(crate) dtype: DType,
+    pub(crate) layout: Layout,
+}
+
+impl Desc {
+    pub(crate) fn itemsize(&self) -> usize {
+        self.dtype.size()
+    }
+
+    /// Bytes from the start of the block to the element with all indices zero.
+    pub(crate) fn offset_bytes(&self) -> Result<usize> {
+        self.layout
+            .offset()
+            .checked_mul(self.itemsize())
+            .ok_or_else(|| Error::overflow("array", "the offset in bytes"))
+    }
+
+    pub(crate) fn strides_bytes(&self) -> Result<Vec<isize>> {
+        self.layout.strides_bytes(self.itemsize())
+    }
+
+    /// Bytes of all elements without the gaps.
+    pub(crate) fn packed_bytes(&self) -> Result<usize> {
+        self.layout
+            .len()
+            .checked_mul(self.itemsize())
+            .ok_or_else(|| Error::overflow("array", "the size in bytes"))
+    }
+}
+
+/// Which array of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// The flat one that the object itself shows.
+    Own,
+    /// The values of an image, three-dimensional.
+    Grid,
+    /// One field of every element.
+    Field(String),
+    /// One field of every voxel, three-dimensional.
+    GridField(String),
+}
+
+/// A question to an object, run under its lock.
+type Question<'a> = &'a mut (dyn FnMut(&dyn Object) + Send);
+/// A change to an object, run under its lock.
+type Change<'a> = &'a mut (dyn FnMut(&mut dyn Object) + Send);
+
+/// A [`Shared`] object whose type is forgotten.
+pub(crate) trait Holder: Send + Sync {
+    fn peek_dyn(&self, py: Python<'_>, question: Question<'_>) -> Result<()>;
+    fn tiny_dyn(&self, py: Python<'_>, question: Question<'_>) -> Result<()>;
+    fn tiny_mut_dyn(&self, py: Python<'_>, change: Change<'_>) -> Result<()>;
+    fn read_dyn(&self, py: Python<'_>, question: Question<'_>) -> Result<()>;
+    fn write_dyn(&self, py: Python<'_>, change: Change<'_>) -> Result<()>;
+}
+
+impl<T: Object> Holder for Shared<T> {
+    fn peek_dyn(&self, py: Python<'_>, question: Question<'_>) -> Result<()> {
+        self.peek(py, |object| {
+            question(object);
+            Ok(())
+        })
+    }
+
+    fn tiny_dyn(&self, py: Python<'_>, question: Question<'_>) -> Result<()> {
+        self.tiny(py, |object| {
+            question(object);
+            Ok(())
+        })
+    }
+
+    fn tiny_mut_dyn(&self, py: Python<'_>, change: Change<'_>) -> Result<()> {
+        self.tiny_mut(py, |object| {
+            change(object);
+            Ok(())
+        })
+    }
+
+    fn read_dyn(&self, py: Python<'_>, question: Question<'_>) -> Result<()> {
+        self.read(py, |object| {
+            question(object);
+            Ok(())
+        })
+    }
+
+    fn write_dyn(&self, py: Python<'_>, change: Change<'_>) -> Result<()> {
+        self.write(py, |object| {
+            change(object);
+            Ok(())
+        })
+    }
+}
+
+/// The answer a question left behind. A holder runs each question exactly once, so there is one.
+fn answer<R>(slot: Option<Result<R>>) -> Result<R> {
+    slot.unwrap_or_else(|| Err(Error::new(ErrorKind::Busy, "the object did not answer")))
+}
+
+impl dyn Holder {
+    /// See [`Shared::peek`].
+    pub(crate) fn peek<R: Send>(
+        &self,
+        py: Python<'_>,
+        question: impl FnOnce(&dyn Object) -> Result<R> + Send,
+    ) -> Result<R> {
+        let (mut question, mut slot) = (Some(question), None);
+        self.peek_dyn(py, &mut |object| {
+            slot = question.take().map(|question| question(object));
+        })?;
+        answer(slot)
+    }
+
+    /// See [`Shared::tiny`].
+    pub(crate) fn tiny<R: Send>(
+        &self,
+        py: Python<'_>,
+        question: impl FnOnce(&dyn Object) -> Result<R> + Send,
+    ) -> Result<R> {
+        let (mut question, mut slot) = (Some(question), None);
+        self.tiny_dyn(py, &mut |object| {
+            slot = question.take().map(|question| question(object));
+        })?;
+        answer(slot)
+    }
+
+    /// See [`Shared::tiny_mut`].
+    pub(crate) fn tiny_mut<R: Send>(
+        &self,
+        py: Python<'_>,
+        change: impl FnOnce(&mut dyn Object) -> Result<R> + Send,
+    ) -> Result<R> {
+        let (mut change, mut slot) = (Some(change), None);
+        self.tiny_mut_dyn(py, &mut |object| {
+            slot = change.take().map(|change| change(object));
+        })?;
+        answer(slot)
+    }
+
+    /// See [`Shared::read`].
+    pub(crate) fn read<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&dyn Object) -> Result<R> + Send,
+    ) -> Result<R> {
+        let (mut work, mut slot) = (Some(work), None);
+        self.read_dyn(py, &mut |object| {
+            slot = work.take().map(|work| work(object));
+        })?;
+        answer(slot)
+    }
+
+    /// See [`Shared::write`].
+    pub(crate) fn write<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut dyn Object) -> Result<R> + Send,
+    ) -> Result<R> {
+        let (mut work, mut slot) = (Some(work), None);
+        self.write_dyn(py, &mut |object| {
+            slot = work.take().map(|work| work(object));
+        })?;
+        answer(slot)
+    }
+}
+
+/// One array of an object. Every use asks the object anew, so the array follows a resize.
+#[derive(Clone)]
+pub(crate) struct Source {
+    pub(crate) holder: Arc<dyn Holder>,
+    pub(crate) which: Which,
+}
+
+impl Source {
+    /// The array that `object` itself shows.
+    pub(crate) fn own(holder: Arc<dyn Holder>) -> Self {
+        Source {
+            holder,
+            which: Which::Own,
+        }
+    }
+
+    /// Dtype and layout now.
+    pub(crate) fn describe(&self, py: Python<'_>) -> Result<Desc> {
+        self.holder.peek(py, |object| self.which.of(object))
+    }
+
+    /// Runs `work` with the block and the array's description, detached.
+    pub(crate) fn read<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Block, Desc) -> Result<R> + Send,
+    ) -> Result<R> {
+        self.holder.read(py, |object| {
+            let desc = self.which.of(object)?;
+            work(block(object)?, desc)
+        })
+    }
+
+    /// Runs `work` with the array, to change it where it is, detached.
+    pub(crate) fn change(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(AnyViewMut<'_>) -> Result<()> + Send,
+    ) -> Result<()> {
+        self.holder
+            .write(py, |object| work(object.view_mut(&self.which)?))
+    }
+}
+
+impl Which {
+    /// What a view of this array calls itself.
+    pub(crate) fn label(&self) -> String {
+        match self {
+            Which::Own => "values".to_owned(),
+            Which::Grid => "grid".to_owned(),
+            Which::Field(name) => name.clone(),
+            Which::GridField(name) => format!("grid of {name}"),
+        }
+    }
+
+    /// Dtype and layout of this array of `object`.
+    pub(crate) fn of(&self, object: &dyn Object) -> Result<Desc> {
+        let arrays = || object.arrays().ok_or_else(no_array);
+        match self {
+            Which::Own => {
+                let arrays = arrays()?;
+                Ok(Desc {
+                    dtype: arrays.dtype(),
+                    layout: arrays.layout()?,
+                })
+            }
+            Which::Grid => grid(object),
+            Which::Field(name) => {
+                let (dtype, layout) = arrays()?.field(name)?;
+                Ok(Desc { dtype, layout })
+            }
+            Which::GridField(name) => {
+                let grid = grid(object)?;
+                let (dtype, field) = arrays()?.field(name)?;
+                if dtype.size() != grid.itemsize() || field.ndim() != 1 {
+                    return Err(Error::invalid(
+                        "grid view",
+                        "field",
+                        name,
+                        "a 4-byte number",
+                    ));
+                }
+                let (shape, strides) = (grid.layout.shape(), grid.layout.strides());
+                Ok(Desc {
+                    dtype,
+                    layout: Layout::new(shape.to_vec(), strides.to_vec(), field.offset())?,
+                })
+            }
+        }
+    }
+}
+
+/// The values of an image as `(nz, ny, nx)`.
+fn grid(object: &dyn Object) -> Result<Desc> {
+    let image = object.image().ok_or_else(no_image)?;
+    Ok(Desc {
+        dtype: DType::F32,
+        layout: image.grid_layout()?,
+    })
+}
+
+/// The error for something that only images have.
+pub(crate) fn no_image() -> Error {
+    Error::new(ErrorKind::InvalidArgument, "this object is no image")
+}
+
+/// The block of an object.
+pub(crate) fn block(object: &dyn Object) -> Result<&Block> {
+    match object.placed().bulk() {
+        Bulk::Block(block) => Ok(block),
+        Bulk::HostOnly(_) => Err(no_array()),
+    }
+}
+
+fn no_array() -> Error {
+    Error::new(
+        ErrorKind::Residency,
+        "these elements are more than their bytes: there is no array of them",
+    )
+}

@@ -1,0 +1,148 @@
+"""Modes of the suite, and the fixtures that need one.
+
+The mode follows from the environment that the tests are started in:
+
+| mode | set by | what runs |
+|---|---|---|
+| nodriver | ``ULIB_CUDA_DRIVER=none``, or no GPU here | everything that needs no device |
+| fake | ``ULIB_CUDA_DRIVER`` and ``ULIB_FAKE_DRIVER`` name the software driver | placement, protocols, faults (emulated) |
+| real | ``ULIB_TEST_DRIVER=real`` | placement and protocols on the card, and the consumer libraries |
+
+With ``ULIB_REQUIRE_CUDA=1`` a test that would be skipped for the lack of a card or a consumer fails instead.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import numpy
+import pytest
+
+if not hasattr(numpy, "row_stack"):
+    # numba releases of today still use the name that NumPy 2.5 removed.
+    numpy.row_stack = numpy.vstack  # type: ignore[attr-defined]
+
+FAKE_LIBRARY = os.environ.get("ULIB_FAKE_DRIVER")
+
+
+def current_mode() -> str:
+    if os.environ.get("ULIB_TEST_DRIVER") == "real":
+        return "real"
+    if FAKE_LIBRARY and os.environ.get("ULIB_CUDA_DRIVER") == FAKE_LIBRARY:
+        return "fake"
+    return "nodriver"
+
+
+MODE = current_mode()
+REQUIRE_CUDA = os.environ.get("ULIB_REQUIRE_CUDA") == "1"
+
+if MODE == "nodriver":
+    # Also on a machine that has a GPU: this mode is about not having one.
+    os.environ["ULIB_CUDA_DRIVER"] = "none"
+
+
+def skip_or_fail(reason: str) -> None:
+    """Skips, or fails where a skip would hide that the card was not tested."""
+    if REQUIRE_CUDA:
+        pytest.fail(f"ULIB_REQUIRE_CUDA=1, but: {reason}")
+    pytest.skip(reason)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    emulated = " (emulated: nothing here says anything about a real card)" if MODE == "fake" else ""
+    return f"uLib mode: {MODE}{emulated}"
+
+
+@pytest.fixture
+def mode() -> str:
+    return MODE
+
+
+@pytest.fixture
+def gpu() -> None:
+    """A device, the software driver's or a real one."""
+    if MODE == "nodriver":
+        pytest.skip("no device in this mode; the modes fake and real run it")
+    import uLib
+
+    reason = uLib.device.unavailable_reason()
+    if reason is not None:
+        skip_or_fail(reason)
+
+
+@pytest.fixture
+def nodriver() -> None:
+    if MODE != "nodriver":
+        pytest.skip("about a machine without a driver; the mode nodriver runs it")
+
+
+@pytest.fixture
+def real() -> None:
+    """A real card."""
+    if MODE != "real":
+        if REQUIRE_CUDA:
+            pytest.fail("ULIB_REQUIRE_CUDA=1 without ULIB_TEST_DRIVER=real")
+        pytest.skip("needs a real card (ULIB_TEST_DRIVER=real)")
+
+
+@pytest.fixture
+def consumer(real: None) -> Callable[[str], object]:
+    """Imports a consumer library, skipping with the reason when it cannot be used."""
+
+    def load(name: str) -> object:
+        try:
+            return pytest.importorskip(name, exc_type=ImportError) if not REQUIRE_CUDA else __import__(name)
+        except ImportError as error:
+            pytest.fail(f"ULIB_REQUIRE_CUDA=1, but {name} cannot be imported: {error}")
+
+    return load
+
+
+class Fake:
+    """Control of the software driver that is loaded in this process."""
+
+    def __init__(self, path: str) -> None:
+        self._library = ctypes.CDLL(path)
+        self._library.fakecuda_control.restype = ctypes.c_int64
+        self._library.fakecuda_control.argtypes = [ctypes.c_char_p]
+
+    def __call__(self, command: str) -> int:
+        answer: int = self._library.fakecuda_control(command.encode())
+        assert answer != -1, f"the software driver does not understand {command!r}"
+        return answer
+
+    def count(self, call: str = "*") -> int:
+        return self(f"count {call}")
+
+
+@pytest.fixture
+def fake() -> Iterator[Fake]:
+    if MODE != "fake" or FAKE_LIBRARY is None:
+        pytest.skip("needs the software driver (ULIB_FAKE_DRIVER)")
+    control = Fake(FAKE_LIBRARY)
+    control("reset")
+    yield control
+    control("reset")
+
+
+def run_python(code: str, *, check: bool = True, timeout: float = 120, **environment: str | None) -> subprocess.CompletedProcess[str]:
+    """Runs a program in a process of its own; a variable set to None is removed."""
+    env = dict(os.environ)
+    for name, value in environment.items():
+        if value is None:
+            env.pop(name, None)
+        else:
+            env[name] = value
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=timeout)
+    if check:
+        assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+@pytest.fixture
+def python() -> Callable[..., subprocess.CompletedProcess[str]]:
+    return run_python
