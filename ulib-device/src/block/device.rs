@@ -283,7 +283,7 @@ impl Block {
             Some(&device),
             Wanted::Nothing,
         );
-        let step = self.noting_refusal(state, run)?;
+        let step = self.noting_refusal(state, run, &device)?;
         state.refusal = None;
         let access = if event == Event::KernelRead {
             Use::Read

@@ -260,27 +260,30 @@ impl Block {
             return Ok(());
         }
         let mut state = self.inner.lock();
-        state.check_no_view("write_at")?;
-        let sharing = state.settle_sharing("write_at")?;
-        let mut access = self.access(Cause::Implicit("write_at"));
-        if sharing.0 {
-            access.len = bytes.len();
-            state.run(
-                Event::HostOverwrite,
-                sharing,
-                &access,
-                None,
-                Wanted::Nothing,
-            )?;
-            return state.write_through(offset, bytes, &access);
+        if !state.is_private() {
+            state.check_no_view("write_at")?;
+            let sharing = state.settle_sharing("write_at")?;
+            let mut access = self.access(Cause::Implicit("write_at"));
+            if sharing.0 {
+                access.len = bytes.len();
+                state.run(
+                    Event::HostOverwrite,
+                    sharing,
+                    &access,
+                    None,
+                    Wanted::Nothing,
+                )?;
+                return state.write_through(offset, bytes, &access);
+            }
+            let all = bytes.len() == self.len;
+            let event = if all {
+                Event::HostOverwrite
+            } else {
+                Event::HostWrite
+            };
+            state.run(event, sharing, &access, None, Wanted::Whole)?;
+            state.rejoin_exported(self.len);
         }
-        let event = if bytes.len() == self.len {
-            Event::HostOverwrite
-        } else {
-            Event::HostWrite
-        };
-        state.run(event, sharing, &access, None, Wanted::Whole)?;
-        state.rejoin_exported(self.len);
         // SAFETY: `&mut self` and the lock keep every other reference away; no host view is open.
         let host = unsafe { state.host.bytes_mut(self.len) };
         if let Some(place) = host.get_mut(range) {

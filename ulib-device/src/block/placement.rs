@@ -184,7 +184,7 @@ impl Block {
             Some(&device),
             Wanted::Nothing,
         );
-        match self.noting_refusal(state, run) {
+        match self.noting_refusal(state, run, &device) {
             Ok(_) => {
                 state.refusal = None;
                 Ok(true)
@@ -232,17 +232,24 @@ impl Block {
     }
 
     /// Keeps the reason why the data could not go to the device, and passes the result on.
-    pub(super) fn noting_refusal(&self, state: &mut State, run: Result<Step>) -> Result<Step> {
-        if let Err(error) = &run {
-            match *error.kind() {
-                ErrorKind::OutOfMemory { needs, free } => {
-                    state.refusal = Some(Reason::OutOfMemory { needs, free });
+    pub(super) fn noting_refusal(
+        &self,
+        state: &mut State,
+        run: Result<Step>,
+        device: &Device,
+    ) -> Result<Step> {
+        run.map_err(|error| {
+            let error = match error.kind() {
+                // From a call that does not know what the memory is for.
+                ErrorKind::OutOfMemory { needs: 0, .. } => {
+                    let free = device.memory_info().map_or(0, |memory| memory.free);
+                    Error::out_of_memory(self.len as u64, free)
                 }
-                ErrorKind::Driver { .. } => state.refusal = Some(Reason::Driver(error.to_string())),
-                _ => {}
-            }
-        }
-        run
+                _ => error,
+            };
+            state.note_refusal(&error);
+            error
+        })
     }
 }
 

@@ -125,7 +125,7 @@ impl Block {
             Some(&target),
             Wanted::Nothing,
         );
-        self.noting_refusal(state, run)?;
+        self.noting_refusal(state, run, &target)?;
         let copy = Arc::clone(state.device_copy(op)?);
         copy.set_outsiders(true);
         state.refusal = None;

@@ -100,6 +100,11 @@ impl State {
         self.residency.is_host_current() && self.view == View::None
     }
 
+    /// Whether a host write changes nothing but bytes: only the host copy is current, and nothing else shows it.
+    pub(super) fn is_private(&self) -> bool {
+        self.residency == Residency::HostNewer && self.view == View::None && self.exported.is_none()
+    }
+
     /// Refuses access while a writable host view excludes it.
     pub(super) fn check_no_view(&mut self, op: &'static str) -> Result<()> {
         if self.view == View::Lingering && self.host.holds.get() == 0 {
@@ -294,13 +299,20 @@ impl State {
         upload_part(self.device_copy("write")?, offset, bytes, access.counters)
     }
 
-    /// Remembers why a device copy could not be had, when that is a lack of memory there.
+    /// Remembers why the data could not go to the device. Answers whether it was a lack of memory there, which is an
+    /// answer and not a fault.
     pub(super) fn note_refusal(&mut self, error: &Error) -> bool {
-        if let ErrorKind::OutOfMemory { needs, free } = *error.kind() {
-            self.refusal = Some(Reason::OutOfMemory { needs, free });
-            return true;
+        match *error.kind() {
+            ErrorKind::OutOfMemory { needs, free } => {
+                self.refusal = Some(Reason::OutOfMemory { needs, free });
+                true
+            }
+            ErrorKind::Driver { .. } => {
+                self.refusal = Some(Reason::Driver(error.to_string()));
+                false
+            }
+            _ => false,
         }
-        false
     }
 }
 

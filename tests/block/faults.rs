@@ -1,0 +1,397 @@
+//! A driver that fails: every call of a program in turn, and a context that a consumer has broken.
+
+use crate::common;
+use crate::support::{
+    DEVICE, Outsider, device, kernel_fill, numbers, on_device, on_host, raw_fill, values,
+};
+use fakecuda::Session;
+use ulib_core::{Error, ErrorKind, PreferredDevice, Residency, Result};
+use ulib_device::Stream;
+use ulib_device::block::{Block, Lease, Released};
+
+const LENGTH: u32 = 2048;
+
+/// What the steps of the program work on.
+struct Machine {
+    block: Block,
+    stream: Stream,
+    lease: Option<Lease>,
+}
+
+/// One step: what it does, and what it makes of the content.
+struct Step {
+    name: &'static str,
+    run: fn(&mut Machine) -> Result<()>,
+    effect: fn(&mut Vec<u32>),
+}
+
+/// A kernel of ours, so to speak, whose launch can fail.
+fn kernel(machine: &mut Machine, value: u32) -> Result<()> {
+    let count = machine.block.len() / 4;
+    let guard = machine.block.device_write(&machine.stream)?;
+    launch(&machine.stream, guard.ptr(), value, count)?;
+    guard.finish()
+}
+
+fn launch(stream: &Stream, ptr: u64, value: u32, count: usize) -> Result<()> {
+    let _context = stream.device().bind()?;
+    match raw_fill(stream, ptr, value, count).0 {
+        0 => Ok(()),
+        code => {
+            let words = format!("{}", code.cast_signed());
+            Err(Error::driver(code.cast_signed(), "cuMemsetD32Async", words))
+        }
+    }
+}
+
+fn same(_: &mut Vec<u32>) {}
+
+/// Uploads, a lease with a foreign kernel, reads and writes while shared and not, kernels, resizing, releasing.
+const PROGRAM: &[Step] = &[
+    Step {
+        name: "prefer",
+        run: |m| m.block.set_preferred(DEVICE).map(drop),
+        effect: same,
+    },
+    Step {
+        name: "lease",
+        run: |m| {
+            m.lease = Some(m.block.lease()?);
+            Ok(())
+        },
+        effect: same,
+    },
+    Step {
+        name: "foreign kernel",
+        run: |m| match &m.lease {
+            Some(lease) => launch(&m.stream, lease.ptr(), 3, lease.len() / 4),
+            None => Err(Error::residency("program", "no lease")),
+        },
+        effect: |numbers| numbers.fill(3),
+    },
+    Step {
+        name: "shared read",
+        run: |m| m.block.read().map(drop),
+        effect: same,
+    },
+    Step {
+        name: "shared write of one",
+        run: |m| m.block.write_at(8, &4_u32.to_ne_bytes()),
+        effect: |numbers| numbers[2] = 4,
+    },
+    Step {
+        name: "shared write",
+        run: |m| {
+            let mut bytes = m.block.write()?;
+            bytes[..4].copy_from_slice(&5_u32.to_ne_bytes());
+            bytes.commit()
+        },
+        effect: |numbers| numbers[0] = 5,
+    },
+    Step {
+        name: "shared kernel",
+        run: |m| kernel(m, 6),
+        effect: |numbers| numbers.fill(6),
+    },
+    Step {
+        name: "end of lease",
+        run: |m| {
+            m.lease = None;
+            Ok(())
+        },
+        effect: same,
+    },
+    Step {
+        name: "read",
+        run: |m| m.block.read().map(drop),
+        effect: same,
+    },
+    Step {
+        name: "write",
+        run: |m| m.block.write_at(4, &7_u32.to_ne_bytes()),
+        effect: |numbers| numbers[1] = 7,
+    },
+    Step {
+        name: "update",
+        run: |m| m.block.update().map(drop),
+        effect: same,
+    },
+    Step {
+        name: "kernel",
+        run: |m| kernel(m, 8),
+        effect: |numbers| numbers.fill(8),
+    },
+    Step {
+        name: "export",
+        run: |m| m.block.export().map(drop),
+        effect: same,
+    },
+    Step {
+        name: "resize",
+        run: |m| m.block.resize(4 * 3000),
+        effect: |numbers| numbers.resize(3000, 0),
+    },
+    Step {
+        name: "append",
+        run: |m| m.block.append(&9_u32.to_ne_bytes()),
+        effect: |numbers| numbers.push(9),
+    },
+    Step {
+        name: "overwriting kernel",
+        run: |m| {
+            let count = m.block.len() / 4;
+            m.block
+                .target_device()
+                .ok_or_else(|| Error::residency("program", "no room"))?;
+            let guard = m.block.device_overwrite(&m.stream)?;
+            launch(&m.stream, guard.ptr(), 1, count)?;
+            guard.finish()
+        },
+        effect: |numbers| numbers.fill(1),
+    },
+    Step {
+        name: "end of exports",
+        run: |m| m.block.end_exports(),
+        effect: same,
+    },
+    Step {
+        name: "release",
+        run: |m| m.block.release_device().map(drop),
+        effect: same,
+    },
+    Step {
+        name: "update again",
+        run: |m| m.block.update().map(drop),
+        effect: same,
+    },
+    Step {
+        name: "last kernel",
+        run: |m| kernel(m, 2),
+        effect: |numbers| numbers.fill(2),
+    },
+    Step {
+        name: "home",
+        run: |m| m.block.set_preferred(PreferredDevice::Host).map(drop),
+        effect: same,
+    },
+];
+
+fn assert_typed(error: &Error, code: u32, step: &str) {
+    let text = error.to_string();
+    match *error.kind() {
+        ErrorKind::Driver { code: found, call } => {
+            assert_eq!(found, code.cast_signed(), "{step}: {text}");
+            assert!(call.starts_with("cu"), "{step}: {text}");
+            assert!(text.contains(call), "{step}: {text}");
+            assert!(text.contains(&code.to_string()), "{step}: {text}");
+        }
+        ErrorKind::OutOfMemory { .. } | ErrorKind::Residency if code == 2 => {}
+        ref kind => panic!("{step}: {kind:?}: {text}"),
+    }
+}
+
+/// How often a call fails.
+#[derive(Clone, Copy, Debug)]
+enum Times {
+    Once,
+    /// And every call after it, until the program notices.
+    FromThenOn,
+}
+
+/// Runs the program with the `n`th call failing, or none. At every step the content is what it was before or what the
+/// step makes of it, a step that failed works when it is tried again, and at the end nothing is left.
+fn run(session: &Session, n: Option<(u64, Times)>, code: u32) -> usize {
+    let device = device();
+    let stream = Stream::non_blocking(&device).unwrap();
+    let mut machine = Machine {
+        block: on_host(LENGTH),
+        stream,
+        lease: None,
+    };
+    let mut content = numbers(LENGTH);
+    let mut errors = 0;
+    session.reset_counts();
+    match n {
+        Some((n, Times::Once)) => session.fail_any(n, code),
+        Some((n, Times::FromThenOn)) => session.fail_any_from(n, code),
+        None => {}
+    }
+    for step in PROGRAM {
+        let before = content.clone();
+        (step.effect)(&mut content);
+        let Err(error) = (step.run)(&mut machine) else {
+            continue;
+        };
+        errors += 1;
+        assert_typed(&error, code, step.name);
+        session.fail_nothing();
+        let found = values(&machine.block);
+        assert!(
+            found == before || found == content,
+            "call {n:?}, {}: content lost after {error}",
+            step.name
+        );
+        if found != content || before == content {
+            (step.run)(&mut machine)
+                .unwrap_or_else(|error| panic!("call {n:?}, {} again: {error}", step.name));
+        }
+    }
+    session.fail_nothing();
+    assert_eq!(values(&machine.block), content, "call {n:?}");
+    drop(machine);
+    device.memory_resource().trim().unwrap();
+    assert_eq!(device.held().allocations, 0, "call {n:?}");
+    assert_eq!(session.live_bytes(), 0, "call {n:?}");
+    assert_eq!(session.faults(), Vec::<String>::new(), "call {n:?}");
+    let _ = device.errors();
+    errors
+}
+
+/// Every call in turn.
+fn every_call_fails(code: u32, times: Times) {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    assert_eq!(run(&session, None, code), 0);
+    assert_eq!(run(&session, None, code), 0);
+    let calls = session.total_calls();
+    assert!(calls > 50, "{calls} calls are a program");
+    let errors: usize = (1..=calls)
+        .map(|n| run(&session, Some((n, times)), code))
+        .sum();
+    // The others hit calls that only put something back, or that have a second way.
+    assert!(
+        errors as u64 > calls / 4,
+        "{errors} of {calls} failures were reported"
+    );
+}
+
+#[test]
+fn every_call_fails_once_with_a_launch_failure() {
+    every_call_fails(719, Times::Once);
+}
+
+#[test]
+fn every_call_fails_once_with_out_of_memory() {
+    every_call_fails(2, Times::Once);
+}
+
+#[test]
+fn every_call_fails_once_with_a_code_nobody_knows() {
+    every_call_fails(31_337, Times::Once);
+}
+
+#[test]
+fn from_every_call_on_all_fail() {
+    every_call_fails(719, Times::FromThenOn);
+}
+
+#[test]
+fn a_context_that_a_consumer_broke_speaks_in_the_drivers_words() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    let block = on_device(4);
+    let lease = block.lease().unwrap();
+    session.break_device(0, 700);
+    let errors = [
+        block.read().map(drop).unwrap_err(),
+        block.read_at(0, &mut [0]).unwrap_err(),
+        block.export_host().map(drop).unwrap_err(),
+        block
+            .device_read(&Stream::legacy(&device()))
+            .map(drop)
+            .unwrap_err(),
+        block.release_device().map(drop).unwrap_err(),
+        block.set_preferred(PreferredDevice::Host).unwrap_err(),
+        block.try_clone().map(drop).unwrap_err(),
+    ];
+    for error in errors {
+        assert!(
+            matches!(error.kind(), ErrorKind::Driver { code: 700, .. }),
+            "{error:?}"
+        );
+        assert!(
+            error.to_string().contains("CUDA_ERROR_ILLEGAL_ADDRESS"),
+            "{error}"
+        );
+    }
+    assert_eq!(block.residency(), Residency::DeviceNewer);
+    drop(block);
+    drop(lease);
+    let errors = device().errors();
+    assert!(
+        errors
+            .iter()
+            .any(|error| error.to_string().contains("CUDA_ERROR_ILLEGAL_ADDRESS")),
+        "{errors:?}"
+    );
+}
+
+#[test]
+fn a_fault_is_not_disguised_as_a_missing_device() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    let block = on_host(4);
+    block.set_preferred(DEVICE).unwrap();
+    let _ = block.release_device().unwrap();
+    session.break_device(0, 719);
+    let error = block.lease().unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::Driver { code: 719, .. }),
+        "{error:?}"
+    );
+    assert!(block.update().is_err());
+    let sentence = block.location().to_string();
+    assert!(sentence.contains("CUDA_ERROR_LAUNCH_FAILED"), "{sentence}");
+    assert_eq!(
+        values(&block),
+        numbers(4),
+        "what is on the host stays usable"
+    );
+}
+
+#[test]
+fn a_failing_free_after_coming_home_is_reported_and_the_data_is_home() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    let mut block = on_device(1024);
+    kernel_fill(&mut block, &Stream::legacy(&device()), 3);
+    for call in ["cuMemFreeAsync", "cuMemFree_v2"] {
+        session.fail(call, 1, 719);
+    }
+    let error = block.release_device().unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::Driver { code: 719, .. }),
+        "{error:?}"
+    );
+    assert_eq!(block.residency(), Residency::HostNewer);
+    assert_eq!(values(&block), [3; 1024]);
+    assert_eq!(block.release_device().unwrap(), Released::Nothing);
+}
+
+#[test]
+fn a_failed_write_through_in_a_destructor_is_recorded() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    let _ = device().errors();
+    let mut block = on_device(4);
+    let lease = block.lease().unwrap();
+    {
+        let mut bytes = block.write().unwrap();
+        bytes.fill(0);
+        session.fail("cuMemcpyHtoDAsync_v2", 1, 719);
+    }
+    let errors = device().errors();
+    assert!(
+        errors
+            .iter()
+            .any(|error| error.to_string().contains("CUDA_ERROR_LAUNCH_FAILED")),
+        "{errors:?}"
+    );
+    assert_eq!(Outsider::new().read(lease.ptr(), 4), numbers(4));
+    assert_eq!(values(&block), numbers(4), "the device stays the truth");
+}
