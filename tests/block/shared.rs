@@ -313,6 +313,7 @@ fn dropping_an_exported_block_waits_for_its_users() {
         return;
     };
     session.deferred(true);
+    let _ = device().errors();
     let block = on_device(4);
     let export = block.export().unwrap();
     Outsider::new().fill(export.ptr, 9, 4);
