@@ -97,6 +97,14 @@ impl HostArray {
         let numpy = py.import(intern!(py, "numpy"))?;
         let array = numpy.call_method1(intern!(py, "asarray"), (object,))?;
         let found = array.getattr(intern!(py, "dtype"))?;
+        if array.getattr(intern!(py, "ndim"))?.extract::<usize>()? == 0
+            && !matches!(found.getattr(intern!(py, "kind"))?.extract()?, 'O' | 'U' | 'S')
+        {
+            return Err(PyValueError::new_err(format!(
+                "{op}: {} is a single number, not an array; Fill sets every element to it",
+                object.repr()?
+            )));
+        }
         let castable: bool = numpy
             .call_method1(
                 intern!(py, "can_cast"),

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use ulib_core::Result;
+use ulib_core::{Error, Result};
 use ulib_math::{DataOrder, Grid, IndexMap};
 
 use crate::args::{Place, index_in};
 use crate::bulk::BulkArray;
 use crate::errors::IntoPyResult;
-use crate::source::{self, Holder, Which, no_image};
+use crate::source::{self, Holder, Which, block, no_image};
 use crate::view::ArrayView;
 
 /// A three-dimensional image: voxels on a regular grid in space.
@@ -154,7 +154,16 @@ impl Image {
     #[pyo3(signature = (order))]
     fn SetDataOrder(slf: PyRef<'_, Self>, order: &str) -> PyResult<()> {
         let order: DataOrder = order.parse().py()?;
-        change(&slf, |image| image.set_order(order))
+        holder(&slf)
+            .write(slf.py(), |object| {
+                let moves = object.image().ok_or_else(no_image)?.grid().order() != order;
+                if moves && block(object)?.host_exports() > 0 {
+                    // The view would show the same memory, with other voxels in it.
+                    return Err(Error::busy("SetDataOrder", "a view of the host copy is in use"));
+                }
+                object.image_mut().ok_or_else(no_image)?.set_order(order)
+            })
+            .py()
     }
 
     /// The value of a voxel: ``GetValue(i)`` or ``GetValue(x, y, z)``.
