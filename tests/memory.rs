@@ -22,6 +22,8 @@ mod device_copies;
 mod faults;
 #[path = "memory/fills.rs"]
 mod fills;
+#[path = "memory/forks.rs"]
+mod forks;
 #[path = "memory/linear.rs"]
 mod linear;
 #[path = "memory/owners.rs"]

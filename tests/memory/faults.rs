@@ -8,11 +8,10 @@ use ulib_device::{Stream, copy};
 use crate::setup::{Card, fake_card, pattern};
 
 /// A bit of everything, ending with nothing in use.
-fn script(card: &Card) -> Result<()> {
+fn script(card: &Card, bytes: &[u8]) -> Result<()> {
     let other = Stream::non_blocking(&card.device)?;
-    let bytes = pattern(5 << 20, 1);
     let memory = DeviceBytes::allocate(&card.stream, bytes.len())?;
-    copy::upload(&memory, 0, &bytes, &card.stream)?;
+    copy::upload(&memory, 0, bytes, &card.stream)?;
     copy::fill(&memory, 0, 4096, &[1, 2], &other)?;
     let second = DeviceBytes::allocate(&other, 8192)?;
     copy::copy_device(&second, 0, &memory, 4096, 8192, &other)?;
@@ -49,17 +48,18 @@ fn leftovers(card: &Card) -> Vec<String> {
 fn every_call_fails_once(code: u32) {
     let Some(card) = fake_card() else { return };
     let fake = card.fake().expect("checked");
+    let bytes = pattern(5 << 20, 1);
     // What the process makes once is made now.
-    script(&card).expect("nothing fails yet");
+    script(&card, &bytes).expect("nothing fails yet");
     let before = leftovers(&card);
     let held = card.device.held();
     fake.reset_counts();
-    script(&card).expect("nothing fails yet");
+    script(&card, &bytes).expect("nothing fails yet");
     let calls = fake.total_calls();
     let (mut failures, mut reported) = (0_u64, 0);
     for nth in 1..=calls + 20 {
         fake.fail_any(nth, code);
-        let outcome = script(&card);
+        let outcome = script(&card, &bytes);
         fake.fail_nothing();
         let recorded = card.device.errors();
         if let Err(error) = &outcome {
@@ -91,7 +91,7 @@ fn every_call_fails_once(code: u32) {
         );
     }
     assert!(failures > calls / 4, "{failures} of {calls}");
-    script(&card).expect("all is well again");
+    script(&card, &bytes).expect("all is well again");
 }
 
 #[test]

@@ -165,3 +165,13 @@ fn no_events_while_one_stream_uses_the_memory() {
     memory.use_on(&other, Access::Read).unwrap();
     assert_eq!(made(), before + 1, "once");
 }
+
+#[test]
+fn every_owner_may_cross_threads() {
+    fn crosses<T: Send + Sync + 'static>() {}
+    crosses::<DeviceBytes>();
+    crosses::<DeviceMemory<f32>>();
+    crosses::<ulib_device::pinned::PinnedBytes>();
+    crosses::<copy::Pending>();
+    crosses::<Arc<dyn ulib_device::memory::DeviceMemoryResource>>();
+}

@@ -7,8 +7,9 @@ use super::work::Work;
 use crate::pinned::{PinnedBytes, PinnedPool};
 use crate::{Device, Event, Stream};
 
-/// The size of one staging buffer.
-pub(super) const BUFFER_BYTES: usize = 4 << 20;
+/// The size of one staging buffer. Measured with 16 threads: twice the size copies 1 GiB 3 % faster and 64 MiB 10 %
+/// slower, half of it 1 GiB 12 % slower.
+pub(super) const BUFFER_BYTES: usize = 2 << 20;
 
 /// A stream and two buffers: while one is copied by the device, the host fills or empties the other.
 ///
@@ -49,10 +50,9 @@ impl Lane {
         work: &Work<I>,
         to: u64,
     ) {
+        let idle = IdleInTheEnd::of(self);
         let queued = self.queue_uploads(work, to);
-        if let Err(error) = settle(queued, &self.stream) {
-            work.fail(error);
-        }
+        idle.settle(queued, work);
     }
 
     fn queue_uploads<'a, I: Iterator<Item = (u64, &'a [u8])>>(
@@ -85,10 +85,9 @@ impl Lane {
         work: &Work<I>,
         from: u64,
     ) {
+        let idle = IdleInTheEnd::of(self);
         let emptied = self.queue_downloads(work, from);
-        if let Err(error) = settle(emptied, &self.stream) {
-            work.fail(error);
-        }
+        idle.settle(emptied, work);
     }
 
     fn queue_downloads<'a, I: Iterator<Item = (u64, &'a mut [u8])>>(
@@ -117,6 +116,37 @@ impl Lane {
         match before {
             Some(chunk) => self.buffers[(queued + 1) % 2].empty_into(chunk, work),
             None => Ok(()),
+        }
+    }
+}
+
+/// Waits for a lane's stream, also when a watch panics.
+struct IdleInTheEnd {
+    stream: Stream,
+    settled: bool,
+}
+
+impl IdleInTheEnd {
+    fn of(lane: &Lane) -> Self {
+        Self {
+            stream: lane.stream.clone(),
+            settled: false,
+        }
+    }
+
+    /// Waits, and reports the first failure.
+    fn settle<C, I: Iterator<Item = (u64, C)>>(mut self, queued: Result<()>, work: &Work<I>) {
+        self.settled = true;
+        if let Err(error) = settle(queued, &self.stream) {
+            work.fail(error);
+        }
+    }
+}
+
+impl Drop for IdleInTheEnd {
+    fn drop(&mut self) {
+        if !self.settled {
+            let _ = settle(Ok(()), &self.stream);
         }
     }
 }

@@ -12,8 +12,9 @@
 //! check their bounds before anything is touched.
 //!
 //! Large copies from or to ordinary memory go through a ring of pinned buffers filled by several threads, which is
-//! several times faster than what the driver does with such memory. The ring is made when it is first needed. Long
-//! blocking copies ask [`hooks::poll`](crate::hooks::poll) about every 20 ms whether to go on.
+//! several times faster than what the driver does with such memory. The ring is made when it is first needed and has at
+//! most 64 MiB for each device. Long blocking copies ask [`hooks::poll`](crate::hooks::poll) about every 20 ms whether
+//! to go on.
 
 mod bounds;
 mod device;

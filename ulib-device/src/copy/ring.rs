@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::thread;
+use std::thread::{self, Scope};
 
 use ulib_core::Result;
 
@@ -75,17 +75,17 @@ impl Plan {
         )
     }
 
-    /// Two chunks a thread where the copy is large enough, and no thread without a chunk.
+    /// Two chunks a thread where the copy is large enough, no thread without a chunk, and four threads where that
+    /// leaves one for each.
     fn with_threads(bytes: usize, threads: usize) -> Self {
         let threads = threads.clamp(1, MOST_LANES);
         let chunk_bytes = bytes
             .div_ceil(2 * threads)
             .next_multiple_of(LEAST_CHUNK_BYTES)
             .clamp(LEAST_CHUNK_BYTES, BUFFER_BYTES);
-        Self {
-            chunk_bytes,
-            lanes: threads.min(bytes.div_ceil(2 * chunk_bytes)).max(1),
-        }
+        let chunks = bytes.div_ceil(chunk_bytes);
+        let lanes = threads.min(chunks.div_ceil(2).max(chunks.min(4))).max(1);
+        Self { chunk_bytes, lanes }
     }
 }
 
@@ -128,32 +128,49 @@ where
     })
 }
 
-/// One thread a lane; the calling thread asks the watch. Returns when every thread has ended and its lane is idle.
+/// One thread a lane, the calling thread among them, which also asks the watch. Returns when every thread has ended
+/// and its lane is idle.
 fn run_lanes<C, I>(lanes: &mut [Lane], work: &Work<I>, each: &(impl Fn(&mut Lane, &Work<I>) + Sync))
 where
     C: Send,
     I: Iterator<Item = (u64, C)> + Send,
 {
-    let mut started = 0;
     thread::scope(|scope| {
-        for lane in lanes.iter_mut() {
-            let running = work.start();
-            let builder = thread::Builder::new().name("ulib-staging".into());
-            let thread = builder.spawn_scoped(scope, move || {
-                let _running = running;
-                each(lane, work);
-            });
-            if thread.is_err() {
-                // The machine has no more threads: those that run take all chunks.
-                break;
-            }
-            started += 1;
-        }
+        run_tree(scope, lanes, work, each);
         work.watch();
     });
-    if let (0, Some(lane)) = (started, lanes.first_mut()) {
-        each(lane, work);
+}
+
+/// Starts a thread for each half of the lanes but the first, which again start halves: sixteen threads run after four
+/// times the time it takes to start one. Then works on the first lane.
+fn run_tree<'scope, C, I, F>(
+    scope: &'scope Scope<'scope, '_>,
+    lanes: &'scope mut [Lane],
+    work: &'scope Work<I>,
+    each: &'scope F,
+) where
+    C: Send + 'scope,
+    I: Iterator<Item = (u64, C)> + Send,
+    F: Fn(&mut Lane, &Work<I>) + Sync,
+{
+    let Some((first, mut rest)) = lanes.split_first_mut() else {
+        return;
+    };
+    while !rest.is_empty() {
+        let (left, right) = rest.split_at_mut(rest.len() / 2);
+        rest = left;
+        let running = work.start();
+        let builder = thread::Builder::new().name("ulib-staging".into());
+        let thread = builder.spawn_scoped(scope, move || {
+            let _running = running;
+            run_tree(scope, right, work, each);
+        });
+        if thread.is_err() {
+            // The machine has no more threads: those that run take all chunks.
+            break;
+        }
     }
+    each(first, work);
 }
 
 impl Ring {
@@ -219,19 +236,16 @@ mod tests {
                 );
             }
         }
-        assert_eq!(
-            Plan::with_threads(4 * MIB, 16),
-            Plan {
-                chunk_bytes: MIB,
-                lanes: 2
-            }
-        );
-        assert_eq!(
-            Plan::with_threads(1 << 30, 16),
-            Plan {
-                chunk_bytes: 4 * MIB,
-                lanes: 16
-            }
-        );
+        let plan = |mib, chunk_mib, lanes| {
+            let expected = Plan {
+                chunk_bytes: chunk_mib * MIB,
+                lanes,
+            };
+            assert_eq!(Plan::with_threads(mib * MIB, 16), expected, "{mib} MiB");
+        };
+        plan(4, 1, 4);
+        plan(16, 1, 8);
+        plan(40, 2, 10);
+        plan(1 << 10, 2, 16);
     }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
 
 use ulib_core::{Error, Result};
 
@@ -21,6 +22,9 @@ pub(super) struct Work<I> {
     failure: Mutex<Option<Error>>,
     running: Mutex<usize>,
     ended: Condvar,
+    /// The thread that called the copy, which alone asks the watch.
+    caller: ThreadId,
+    asked: Mutex<Instant>,
 }
 
 impl<C, I: Iterator<Item = (u64, C)>> Work<I> {
@@ -34,6 +38,8 @@ impl<C, I: Iterator<Item = (u64, C)>> Work<I> {
             failure: Mutex::default(),
             running: Mutex::default(),
             ended: Condvar::new(),
+            caller: thread::current().id(),
+            asked: Mutex::new(Instant::now()),
         }
     }
 
@@ -42,12 +48,31 @@ impl<C, I: Iterator<Item = (u64, C)>> Work<I> {
         self.total
     }
 
-    /// The next chunk, unless the copy was stopped.
+    /// The next chunk, unless the copy was stopped. On the calling thread this asks the watch when it is time.
     pub(super) fn take(&self) -> Option<(u64, C)> {
-        if self.stop.load(Ordering::Relaxed) {
+        if thread::current().id() == self.caller {
+            self.ask();
+        }
+        if self.is_stopped() {
             return None;
         }
         lock(&self.chunks).next()
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Asks the watch unless that was done within its period.
+    fn ask(&self) {
+        let due = lock(&self.asked).elapsed() >= WATCH_PERIOD;
+        if !due || self.is_stopped() {
+            return;
+        }
+        if let Err(interrupted) = hooks::poll(self.done.load(Ordering::Relaxed), self.total) {
+            self.fail(interrupted);
+        }
+        *lock(&self.asked) = Instant::now();
     }
 
     /// Counts a chunk as done.
@@ -67,23 +92,17 @@ impl<C, I: Iterator<Item = (u64, C)>> Work<I> {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Waits for all threads on the thread that called the copy, asking the watch meanwhile.
+    /// Waits for the other threads on the thread that called the copy, asking the watch meanwhile.
     pub(super) fn watch(&self) {
         let mut running = lock(&self.running);
         while *running > 0 {
-            let (again, timeout) = self
+            let (again, _) = self
                 .ended
                 .wait_timeout(running, WATCH_PERIOD)
                 .unwrap_or_else(PoisonError::into_inner);
-            running = again;
-            if timeout.timed_out() && !self.stop.load(Ordering::Relaxed) {
-                drop(running);
-                if let Err(interrupted) = hooks::poll(self.done.load(Ordering::Relaxed), self.total)
-                {
-                    self.fail(interrupted);
-                }
-                running = lock(&self.running);
-            }
+            drop(again);
+            self.ask();
+            running = lock(&self.running);
         }
     }
 

@@ -55,11 +55,15 @@ use ulib_core::{Error, ErrorKind};
 
 /// Puts both byte counts into an out-of-memory error of the driver; other errors stay as they are.
 fn out_of_memory(device: &Device, bytes: usize, error: Error) -> Error {
-    if !matches!(error.kind(), ErrorKind::OutOfMemory { .. }) {
+    if !is_out_of_memory(&error) {
         return error;
     }
     let free = device.memory_info().map_or(0, |info| info.free);
     Error::out_of_memory(bytes as u64, free)
+}
+
+fn is_out_of_memory(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::OutOfMemory { .. })
 }
 
 /// Whether the error only says that the driver is shutting down with the process, which nobody needs to hear.

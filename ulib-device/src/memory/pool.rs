@@ -4,10 +4,10 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use ulib_core::{Error, ErrorKind, Result};
+use ulib_core::{Error, Result};
 
 use super::waiting::{Returned, Waiting};
-use super::{DeviceMemoryResource, DriverResource, is_shutdown, out_of_memory};
+use super::{DeviceMemoryResource, DriverResource, is_out_of_memory, is_shutdown, out_of_memory};
 use crate::driver::{Driver, check, forked, missing_entry, relaxed_capture};
 use crate::sys::{self, CUmemPool_attribute, Table};
 use crate::{Device, Stream};
@@ -189,6 +189,15 @@ impl PoolResource {
         Ok(ptr)
     }
 
+    /// Gives what nobody uses and no stream still works on back to the driver.
+    fn release_unused(&self) -> Result<()> {
+        let table = Driver::ready()?.table();
+        let _context = self.device.bind()?;
+        // SAFETY: the pool is live and its device's context current.
+        let status = relaxed_capture(|| unsafe { (self.calls.trim_to)(self.pool, 0) });
+        check(table, "cuMemPoolTrimTo", status)
+    }
+
     fn side_stream(&self) -> Result<&Stream> {
         if let Some(side) = self.side.get() {
             return Ok(side);
@@ -251,15 +260,21 @@ impl DeviceMemoryResource for PoolResource {
         }
         self.free_waiting();
         let first = match self.try_allocate(bytes, stream) {
-            Err(error) if matches!(error.kind(), ErrorKind::OutOfMemory { .. }) => error,
+            Err(error) if is_out_of_memory(&error) => error,
             outcome => return outcome,
         };
-        // Memory freed on other streams becomes available once their work is done.
-        if self.trim().is_err() {
-            return Err(out_of_memory(&self.device, bytes, first));
+        // What lies unused in the pool may stand in the way as it is. Failing that, memory freed on other streams
+        // becomes available once their work is done.
+        for make_room in [Self::release_unused, Self::trim] {
+            if make_room(self).is_err() {
+                return Err(out_of_memory(&self.device, bytes, first));
+            }
+            match self.try_allocate(bytes, stream) {
+                Err(error) if is_out_of_memory(&error) => {}
+                outcome => return outcome,
+            }
         }
-        self.try_allocate(bytes, stream)
-            .map_err(|error| out_of_memory(&self.device, bytes, error))
+        Err(out_of_memory(&self.device, bytes, first))
     }
 
     unsafe fn deallocate(&self, ptr: u64, _bytes: usize, stream: &Stream) -> Result<()> {
@@ -288,11 +303,7 @@ impl DeviceMemoryResource for PoolResource {
     fn trim(&self) -> Result<()> {
         self.free_waiting();
         self.device.synchronize()?;
-        let table = Driver::ready()?.table();
-        let _context = self.device.bind()?;
-        // SAFETY: the pool is live and its device's context current.
-        let status = relaxed_capture(|| unsafe { (self.calls.trim_to)(self.pool, 0) });
-        check(table, "cuMemPoolTrimTo", status)
+        self.release_unused()
     }
 
     fn name(&self) -> &'static str {

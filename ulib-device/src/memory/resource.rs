@@ -24,8 +24,8 @@ use crate::{Device, Stream};
 ///    that call, has finished.
 /// 5. When `deallocate` fails the memory stays with the resource, which tries again at its next call; the caller
 ///    must not use or deallocate it again in any case.
-/// 6. Every method may be called from any thread, with or without a current context, also while another thread
-///    captures a stream.
+/// 6. Every method may be called from any thread, with or without a current context. Allocating and deallocating leave
+///    a stream capture of another thread alone, as long as there is memory; see `Device::synchronize` for `trim`.
 pub trait DeviceMemoryResource: Send + Sync + Debug {
     /// The device whose memory this is.
     fn device(&self) -> &Device;
