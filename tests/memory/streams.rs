@@ -126,3 +126,75 @@ fn synchronize_waits_for_every_use() {
         .unwrap();
     assert_eq!(card.fake().map(|fake| fake.count("cuEventCreate")), made);
 }
+
+#[test]
+fn many_streams_may_read_and_are_forgotten() {
+    let Some(card) = card() else { return };
+    let memory = DeviceBytes::allocate(&card.stream, 64).unwrap();
+    copy::fill(&memory, 0, 64, &[7], &card.stream).unwrap();
+    for _ in 0..100 {
+        let stream = Stream::non_blocking(&card.device).unwrap();
+        assert_eq!(content(&memory, &stream), [7; 64]);
+    }
+    if let Some(fake) = card.fake() {
+        let streams = fake
+            .live()
+            .iter()
+            .filter(|live| live.kind == fakecuda::Kind::Stream)
+            .count();
+        assert!(
+            streams < 50,
+            "{streams} streams are kept for one piece of memory"
+        );
+    }
+    copy::fill(&memory, 0, 64, &[8], &card.stream).unwrap();
+    assert_eq!(content(&memory, &card.stream), [8; 64]);
+}
+
+#[test]
+fn two_wraps_of_a_foreign_stream_are_one_stream() {
+    let Some(card) = card() else { return };
+    let theirs = Stream::non_blocking(&card.device).unwrap();
+    // SAFETY: `theirs` outlives both wraps and the memory used on them.
+    let wrap = || unsafe { Stream::from_raw(&card.device, theirs.handle() as usize) };
+    let memory = DeviceBytes::allocate(&wrap(), 64).unwrap();
+    let made = card.fake().map(|fake| fake.count("cuEventCreate"));
+    copy::fill(&memory, 0, 64, &[7], &wrap()).unwrap();
+    assert_eq!(content(&memory, &wrap()), [7; 64]);
+    drop(memory);
+    assert_eq!(
+        card.fake().map(|fake| fake.count("cuEventCreate")),
+        made,
+        "no events within one stream"
+    );
+}
+
+#[test]
+fn a_stream_of_another_device_is_refused() {
+    let Some(card) = card() else { return };
+    let Ok(second) = ulib_device::Device::new(1) else {
+        return;
+    };
+    let there = Stream::new(&second).unwrap();
+    let memory = DeviceBytes::allocate(&card.stream, 64).unwrap();
+    let buffer = || {
+        ulib_device::pinned::PinnedPool::global()
+            .acquire(64)
+            .unwrap()
+    };
+    let refused = [
+        copy::upload(&memory, 0, &[0; 8], &there),
+        copy::download(&memory, 0, &mut [0; 8], &there),
+        copy::fill(&memory, 0, 8, &[0], &there),
+        copy::upload_async(&memory, 0, buffer(), &there).map(drop),
+        copy::download_async(&memory, 0, buffer(), &there).map(drop),
+    ];
+    for outcome in refused {
+        let error = outcome.expect_err("a stream of device 1");
+        assert_eq!(
+            error.kind(),
+            &ulib_core::ErrorKind::InvalidArgument,
+            "{error}"
+        );
+    }
+}

@@ -14,7 +14,7 @@ use crate::memory::{Access, DeviceBytes};
 /// # Errors
 ///
 /// `Index` when the range is outside the memory; `InvalidArgument` when the pattern has another length, `len` is not
-/// a multiple of it, or the first byte is not aligned to it; else whatever the driver says.
+/// a multiple of it, the first byte is not aligned to it, or `stream` is of another device; else whatever the driver says.
 pub fn fill(
     dst: &DeviceBytes,
     offset: usize,
@@ -53,34 +53,38 @@ pub fn fill(
             format!("aligned to the pattern's {width} bytes"),
         ));
     }
+    stream.check_device(OP, dst.device())?;
     dst.use_on(stream, Access::Write)?;
     let (_context, table, handle) = (
         stream.device().bind()?,
         stream.device().table(),
         stream.handle(),
     );
-    // SAFETY (all three calls): the range was checked above to lie in live memory of the device whose context is
-    // current, and to be aligned; the memory remembers the stream, so it is not freed before the fill has run.
-    let (call, status) = match *pattern {
-        // SAFETY: see above.
-        [a] => ("cuMemsetD8Async", unsafe {
-            (table.cuMemsetD8Async)(to, a, len, handle)
-        }),
-        [a, b] => {
-            let value = u16::from_ne_bytes([a, b]);
-            // SAFETY: see above.
-            ("cuMemsetD16Async", unsafe {
-                (table.cuMemsetD16Async)(to, value, len / 2, handle)
-            })
+    // SAFETY: the range was checked above to lie in live memory of the device whose context is current, and to be
+    // aligned; the memory remembers the stream, so it is not freed before the fill has run.
+    let (call, status) = unsafe {
+        match *pattern {
+            [a] => (
+                "cuMemsetD8Async",
+                (table.cuMemsetD8Async)(to, a, len, handle),
+            ),
+            [a, b] => {
+                let value = u16::from_ne_bytes([a, b]);
+                (
+                    "cuMemsetD16Async",
+                    (table.cuMemsetD16Async)(to, value, len / 2, handle),
+                )
+            }
+            [a, b, c, d] => {
+                let value = u32::from_ne_bytes([a, b, c, d]);
+                (
+                    "cuMemsetD32Async",
+                    (table.cuMemsetD32Async)(to, value, len / 4, handle),
+                )
+            }
+            // Refused above.
+            _ => return Ok(()),
         }
-        [a, b, c, d] => {
-            let value = u32::from_ne_bytes([a, b, c, d]);
-            // SAFETY: see above.
-            ("cuMemsetD32Async", unsafe {
-                (table.cuMemsetD32Async)(to, value, len / 4, handle)
-            })
-        }
-        _ => return Ok(()),
     };
     check(table, call, status)
 }

@@ -20,13 +20,15 @@ const DIRECT_PIECE_BYTES: usize = 256 << 20;
 ///
 /// # Errors
 ///
-/// `Index` when `dst` is too short, before anything is copied; `Interrupted` when the watch says so, and then any part
+/// `Index` when `dst` is too short and `InvalidArgument` when `stream` is of another device, before anything is copied;
+/// `Interrupted` when the watch says so, and then any part
 /// of the bytes may have been copied; `Busy` while `stream` is being captured; else whatever the driver says.
 pub fn upload(dst: &DeviceBytes, offset: usize, src: &[u8], stream: &Stream) -> Result<()> {
     check_range("upload", "the device memory", offset, src.len(), dst.len())?;
     if src.is_empty() {
         return Ok(());
     }
+    stream.check_device("upload", dst.device())?;
     stream::not_capturing("upload", stream)?;
     dst.use_on(stream, Access::Write)?;
     let to = dst.ptr() + offset as u64;
@@ -58,6 +60,7 @@ pub fn download(src: &DeviceBytes, offset: usize, dst: &mut [u8], stream: &Strea
     if dst.is_empty() {
         return Ok(());
     }
+    stream.check_device("download", src.device())?;
     stream::not_capturing("download", stream)?;
     src.use_on(stream, Access::Read)?;
     let from = src.ptr() + offset as u64;

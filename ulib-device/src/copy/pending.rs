@@ -94,7 +94,7 @@ impl Drop for Pending {
 ///
 /// # Errors
 ///
-/// `Index` when `dst` is too short; else whatever the driver says. `src` goes back to its pool then.
+/// `Index` when `dst` is too short, `InvalidArgument` when `stream` is of another device; else whatever the driver says. `src` goes back to its pool then.
 pub fn upload_async(
     dst: &DeviceBytes,
     offset: usize,
@@ -108,6 +108,7 @@ pub fn upload_async(
         src.len(),
         dst.len(),
     )?;
+    stream.check_device("upload_async", dst.device())?;
     dst.use_on(stream, Access::Write)?;
     let to = dst.ptr() + offset as u64;
     Pending::queue(src, stream, |src| match src.len() {
@@ -120,7 +121,7 @@ pub fn upload_async(
 ///
 /// # Errors
 ///
-/// `Index` when `src` is too short; else whatever the driver says. `dst` goes back to its pool then.
+/// `Index` when `src` is too short, `InvalidArgument` when `stream` is of another device; else whatever the driver says. `dst` goes back to its pool then.
 pub fn download_async(
     src: &DeviceBytes,
     offset: usize,
@@ -134,6 +135,7 @@ pub fn download_async(
         dst.len(),
         src.len(),
     )?;
+    stream.check_device("download_async", src.device())?;
     src.use_on(stream, Access::Read)?;
     let from = src.ptr() + offset as u64;
     Pending::queue(dst, stream, |dst| match dst.len() {

@@ -5,6 +5,12 @@ use ulib_core::{Error, Result};
 use super::Access;
 use crate::{Event, Stream};
 
+/// The driver's handle of the per-thread default stream.
+const PER_THREAD_HANDLE: usize = 2;
+
+/// With so many streams reading, those that are done are forgotten.
+const MANY_READS: usize = 16;
+
 /// Work on one stream that touches the memory. The event is made only when another stream, or the host, has to wait.
 #[derive(Debug)]
 struct Use {
@@ -25,7 +31,23 @@ impl Use {
     }
 
     fn is_on(&self, stream: &Stream) -> bool {
-        self.id == stream.id()
+        self.id == stream.id() || self.is_handle_of(stream)
+    }
+
+    /// Whether both are wraps of one foreign stream. The stream lives as long as it is remembered here, so the driver
+    /// has not given its handle to another one. The per-thread stream's handle is one for all threads.
+    fn is_handle_of(&self, stream: &Stream) -> bool {
+        self.stream.handle() == stream.handle()
+            && stream.handle() as usize != PER_THREAD_HANDLE
+            && self.stream.device().ordinal() == stream.device().ordinal()
+    }
+
+    /// Whether the work has finished; false when the driver does not tell.
+    fn is_finished(&self) -> bool {
+        match &self.after {
+            Some(event) => event.is_done().unwrap_or(false),
+            None => !self.of_another_thread() && self.stream.is_done().unwrap_or(false),
+        }
     }
 
     /// Makes later work on `next` wait for this use.
@@ -94,6 +116,9 @@ impl Uses {
                 return Ok(());
             }
             write.before(next)?;
+        }
+        if self.reads.len() >= MANY_READS {
+            self.reads.retain(|read| !read.is_finished());
         }
         self.reads.push(Use::new(next));
         Ok(())
