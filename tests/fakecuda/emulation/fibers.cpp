@@ -1,9 +1,8 @@
 // Runs emulated kernels: plain loops over blocks and threads, or one block at a time with its threads as fibers.
-#include <ucontext.h>
-
 #include <memory>
 #include <vector>
 
+#include "context.h"
 #include "shim.h"
 
 thread_local ulib_dim3 threadIdx, blockIdx, blockDim, gridDim;
@@ -19,7 +18,7 @@ const u32 WARP = 32;
 enum Waiting { RUNNABLE, AT_BLOCK, AT_WARP, DONE };
 
 struct Fiber {
-  ucontext_t context;
+  Context context;
   std::unique_ptr<char[]> stack;
   ulib_dim3 thread;
   Waiting waiting;
@@ -31,7 +30,7 @@ struct Fiber {
 struct Block {
   std::vector<Fiber> fibers;
   std::vector<u64> slots[2];
-  ucontext_t scheduler;
+  Context scheduler;
   const Body* body;
   u32 threads;
   u32 current;
@@ -43,14 +42,14 @@ void fiber_main() {
   Block& block = *block_state;
   block.body->call(block.body->params);
   block.fibers[block.current].waiting = DONE;
-  swapcontext(&block.fibers[block.current].context, &block.scheduler);
+  block.fibers[block.current].context.switch_to(block.scheduler);
 }
 
 void wait_for(Waiting what) {
   Block& block = *block_state;
   Fiber& fiber = block.fibers[block.current];
   fiber.waiting = what;
-  swapcontext(&fiber.context, &block.scheduler);
+  fiber.context.switch_to(block.scheduler);
 }
 
 // Lets the fibers [begin, end) go on if every one of them that still runs waits for `what`. A lane that has left the
@@ -75,11 +74,7 @@ bool run_block(Block& block) {
     Fiber& fiber = block.fibers[i];
     fiber.waiting = RUNNABLE;
     fiber.round = 0;
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
-    fiber.context.uc_stack.ss_size = STACK_BYTES;
-    fiber.context.uc_link = &block.scheduler;
-    makecontext(&fiber.context, fiber_main, 0);
+    fiber.context.start(fiber.stack.get(), STACK_BYTES, fiber_main);
   }
   for (;;) {
     bool progress = false;
@@ -91,7 +86,7 @@ bool run_block(Block& block) {
           progress = true;
           block.current = i;
           threadIdx = block.fibers[i].thread;
-          swapcontext(&block.scheduler, &block.fibers[i].context);
+          block.scheduler.switch_to(block.fibers[i].context);
         }
       } while (release(block, warp, end, AT_WARP));
     }

@@ -98,7 +98,7 @@ impl<const K: usize> Axes<K> {
             && outer.iter().all(|stride| stride[k].unsigned_abs() % bytes == 0)
     }
 
-    /// The fastest axis in units of `count` elements.
+    /// The fastest axis in units of `count` elements, dropped if it is a single one.
     pub(crate) fn in_units(mut self, count: usize) -> Self {
         if let (Some(len), Some(stride)) = (self.len.last_mut(), self.stride.last_mut()) {
             *len /= count;
@@ -106,7 +106,19 @@ impl<const K: usize> Axes<K> {
                 *stride *= count.cast_signed();
             }
         }
+        self.len.pop_if(|len| *len == 1).and_then(|_| self.stride.pop());
         self
+    }
+
+    /// The same indices as pieces with no more axes than a device takes.
+    pub(crate) fn pieces(self) -> Vec<Self> {
+        let extra = self.len.len().saturating_sub(MAX_AXES);
+        if extra == 0 {
+            return vec![self];
+        }
+        let outer = Self { len: self.len[..extra].to_vec(), stride: self.stride[..extra].to_vec(), start: self.start };
+        let piece = |i| Self { len: self.len[extra..].to_vec(), stride: self.stride[extra..].to_vec(), start: outer.offsets(i) };
+        (0..outer.count()).map(piece).collect()
     }
 
     /// The form that kernels read, for a walk by `step` indices at a time.

@@ -41,12 +41,20 @@ fn spread(src: &Source<'_>, dst: u64, layout: &Layout, stream: &Stream) -> Resul
     let to = dst.wrapping_add_signed(axes.start[1] as i64);
     let fits = |unit: &usize| (0..2).all(|k| axes.holds_units(k, [from, to][k], 1, *unit));
     let unit = [WIDE, 8, 4, 2].into_iter().find(fits).unwrap_or(1);
-    let axes = axes.in_units(unit);
+    axes.in_units(unit).pieces().into_iter().try_for_each(|axes| spread_units(&axes, src.pointer, dst, unit, stream))
+}
+
+fn spread_units(axes: &Axes<2>, src: u64, dst: u64, unit: usize, stream: &Stream) -> Result<()> {
     let units = axes.count();
-    let line = axes.len.len() == 1;
+    let line = axes.len.len() <= 1;
     let blocks = if line { launch::blocks_for_line(units) } else { launch::blocks_for_axes(stream.device(), units) };
     let step = u64::from(blocks) * u64::from(THREADS);
-    let params = Params { src: from, dst: to, units: units as u64, axes: axes.for_device("copy", step)? };
+    let params = Params {
+        src: src.wrapping_add_signed(axes.start[0] as i64),
+        dst: dst.wrapping_add_signed(axes.start[1] as i64),
+        units: units as u64,
+        axes: axes.for_device("copy", step)?,
+    };
     let entry = match unit {
         1 => "ulib_copy_1",
         2 => "ulib_copy_2",

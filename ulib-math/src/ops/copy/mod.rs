@@ -30,8 +30,7 @@ use crate::view::{View, ViewMut, elements, elements_mut};
 /// Bits are not changed.
 ///
 /// # Errors
-/// Kind `Shape` when the shapes differ; kind `Layout` on a device when more than 8 axes cannot be merged; whatever reaching the
-/// data gives.
+/// Kind `Shape` when the shapes differ; whatever reaching the data gives.
 ///
 /// # Panics
 /// Never.

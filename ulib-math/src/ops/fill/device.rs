@@ -35,16 +35,17 @@ pub(super) fn fill<T: DeviceStorable + Copy>(view: &mut ViewMut<'_, T>, axes: Ax
     // An element of another size than a kernel writes is a row of pieces, each piece a strided array of its own.
     let bytes = bytemuck::bytes_of(&value);
     let piece = 1 << bytes.len().trailing_zeros().min(WIDE.trailing_zeros());
-    let axes = axes.scaled([bytes.len()]);
-    for (i, piece_bytes) in bytes.chunks_exact(piece).enumerate() {
-        let address = target.ptr() + (i * piece) as u64;
-        let form = Form::new(axes.clone(), address, piece);
-        fill_pieces(form, piece_bytes, device, &stream)?;
+    for axes in axes.scaled([bytes.len()]).pieces() {
+        for (i, piece_bytes) in bytes.chunks_exact(piece).enumerate() {
+            let address = target.ptr() + (i * piece) as u64;
+            let form = Form::new(axes.clone(), address, piece);
+            fill_form(form, piece_bytes, device, &stream)?;
+        }
     }
     target.finish()
 }
 
-fn fill_pieces(form: Form, bytes: &[u8], device: &Device, stream: &Stream) -> Result<()> {
+fn fill_form(form: Form, bytes: &[u8], device: &Device, stream: &Stream) -> Result<()> {
     let mut repeated = [0_u8; WIDE];
     for (to, from) in repeated.iter_mut().zip(bytes.iter().cycle()) {
         *to = *from;

@@ -25,8 +25,7 @@ use crate::view::ViewMut;
 /// The bits of `value`, those of a NaN included.
 ///
 /// # Errors
-/// Whatever reaching the data gives, see [`Block::write`] and [`Block::device_write`]; kind `Layout` on a device when
-/// more than 8 axes cannot be merged.
+/// Whatever reaching the data gives, see [`Block::write`] and [`Block::device_write`].
 ///
 /// # Panics
 /// Never.

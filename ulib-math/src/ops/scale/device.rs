@@ -50,12 +50,19 @@ fn entry(number: Number, packed: bool, line: bool) -> &'static str {
 pub(super) fn scale<T: Element>(view: &mut ViewMut<'_, T>, axes: Axes<1>, factor: T, device: &Device) -> Result<()> {
     let stream = Stream::legacy(device);
     let target = view.block_mut().device_write(&stream)?;
-    let form = Form::new(axes.scaled([size_of::<T>()]), target.ptr(), size_of::<T>());
+    for axes in axes.scaled([size_of::<T>()]).pieces() {
+        let form = Form::new(axes, target.ptr(), size_of::<T>());
+        scale_form(form, T::KERNEL, factor.bits(), device, &stream)?;
+    }
+    target.finish()
+}
+
+fn scale_form(form: Form, number: Number, factor: u64, device: &Device, stream: &Stream) -> Result<()> {
     let mut params = Params {
         data: form.base,
         units: form.units as u64,
         stride: 0,
-        factor: factor.bits(),
+        factor,
         head: 0,
         tail: 0,
         axes: DeviceAxes::NONE,
@@ -72,9 +79,8 @@ pub(super) fn scale<T: Element>(view: &mut ViewMut<'_, T>, axes: Axes<1>, factor
             blocks
         }
     };
-    let kernel = Kernel { ptx: PTX, entry: entry(T::KERNEL, form.packed, line) };
+    let kernel = Kernel { ptx: PTX, entry: entry(number, form.packed, line) };
     // SAFETY: `Params` mirrors the struct of every entry of scale.cu (asserted above); the units lie in the block by the
-    // check of `ViewMut::new`, and `target`, which has made the stream wait, lives until after the launch.
-    unsafe { launch::run(kernel, &stream, blocks, THREADS, params) }?;
-    target.finish()
+    // check of `ViewMut::new`, and its guard, which has made the stream wait, lives in the caller.
+    unsafe { launch::run(kernel, stream, blocks, THREADS, params) }
 }

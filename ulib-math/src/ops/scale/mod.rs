@@ -25,8 +25,7 @@ use crate::view::ViewMut;
 /// Bit-identical on the host and on any device, but for the payload and the sign of a NaN.
 ///
 /// # Errors
-/// Whatever reaching the data gives, see [`Block::write`] and [`Block::device_write`]; kind `Layout` on a device when
-/// more than 8 axes cannot be merged.
+/// Whatever reaching the data gives, see [`Block::write`] and [`Block::device_write`].
 ///
 /// # Panics
 /// Never.

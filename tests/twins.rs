@@ -1,0 +1,19 @@
+//! Operations on the host against the same operations on a device, bit for bit, and both against oracles that share no
+//! code with either.
+//!
+//! The device is the software driver's (its kernels are the project's own `.cu` files, emulated) or, with
+//! `ULIB_TEST_DRIVER=real`, the machine's.
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test that expects fails by panicking")]
+
+mod common;
+#[path = "twins/support.rs"]
+mod support;
+
+#[path = "twins/copy.rs"]
+mod copy;
+#[path = "twins/fill.rs"]
+mod fill;
+#[path = "twins/scale.rs"]
+mod scale;
+#[path = "twins/sum.rs"]
+mod sum;
