@@ -3,7 +3,12 @@
 //!
 //! The device is the software driver's (its kernels are the project's own `.cu` files, emulated) or, with
 //! `ULIB_TEST_DRIVER=real`, the machine's.
-#![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test that expects fails by panicking")]
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that expects fails by panicking"
+)]
 
 mod common;
 #[path = "twins/support.rs"]

@@ -1,11 +1,15 @@
-use ulib_core::{DType, DeviceStorable, ErrorKind, IDeviceArray, Layout, Placement, PreferredDevice};
+use ulib_core::{
+    DType, DeviceStorable, ErrorKind, IDeviceArray, Layout, Placement, PreferredDevice,
+};
 use ulib_device::Device;
 use ulib_device::block::Block;
 use ulib_math::ops;
 use ulib_math::view::{View, ViewMut};
 
 use crate::common;
-use crate::support::{Case, Sample, cases, contents, for_grids, numbers, on_device, on_host, on_pools, samples};
+use crate::support::{
+    Case, Sample, cases, contents, for_grids, numbers, on_device, on_host, on_pools, samples,
+};
 
 /// Pairs of layouts of one shape: every case against itself permuted in memory, and against a plain array.
 fn partners(case: &Case) -> Vec<(usize, Layout)> {
@@ -19,7 +23,11 @@ fn partners(case: &Case) -> Vec<(usize, Layout)> {
         next *= len.max(1) as isize;
     }
     let spread = Layout::new(shape.to_vec(), strides, 3).unwrap();
-    vec![(plain.len(), plain), (next as usize + 3, spread), (case.elements, case.layout.clone())]
+    vec![
+        (plain.len(), plain),
+        (next as usize + 3, spread),
+        (case.elements, case.layout.clone()),
+    ]
 }
 
 fn expected<T: Sample>(case: &Case, size: usize, layout: &Layout) -> Vec<T> {
@@ -41,11 +49,20 @@ fn twins<T: Sample>() {
             let run = |src: &Block, dst: &mut Block, sides: &str| {
                 let view = View::<T>::new(src, case.layout.clone()).unwrap();
                 ops::copy(&view, ViewMut::new(dst, layout.clone()).unwrap()).unwrap();
-                assert_eq!(contents::<T>(dst), expected, "{sides}: {} to {layout:?}", case.name);
+                assert_eq!(
+                    contents::<T>(dst),
+                    expected,
+                    "{sides}: {} to {layout:?}",
+                    case.name
+                );
             };
             on_pools(|| run(&on_host(&source), &mut on_host(&blank), "host to host"));
             for_grids(&mode, || {
-                run(&on_device(&source), &mut on_device(&blank), "device to device");
+                run(
+                    &on_device(&source),
+                    &mut on_device(&blank),
+                    "device to device",
+                );
             });
             if mode.has_device() {
                 run(&on_device(&source), &mut on_host(&blank), "device to host");
@@ -89,9 +106,16 @@ fn device_to_device_makes_no_host_trip() {
     }
     let src = on_device(&[1_u32; 600]);
     let mut dst = on_device(&[2_u32; 600]);
-    let view = View::<u32>::new(&src, Layout::contiguous(&[20, 30]).unwrap()).unwrap().permute(&[1, 0]).unwrap();
+    let view = View::<u32>::new(&src, Layout::contiguous(&[20, 30]).unwrap())
+        .unwrap()
+        .permute(&[1, 0])
+        .unwrap();
     let before = (src.transfers(), dst.transfers());
-    ops::copy(&view, ViewMut::new(&mut dst, Layout::contiguous(&[30, 20]).unwrap()).unwrap()).unwrap();
+    ops::copy(
+        &view,
+        ViewMut::new(&mut dst, Layout::contiguous(&[30, 20]).unwrap()).unwrap(),
+    )
+    .unwrap();
     assert_eq!((src.transfers(), dst.transfers()), before);
 }
 
@@ -104,7 +128,12 @@ fn slices_on_the_host_to_and_from_a_device() {
         // Something newer on the device than on the host, where there is one.
         ops::fill(ViewMut::<u32>::flat(&mut block).unwrap(), 5).unwrap();
         let inside = Layout::new(vec![10, 20], vec![40, 2], 0).unwrap();
-        ops::copy_from_host(&values, &layout, ViewMut::new(&mut block, inside.clone()).unwrap()).unwrap();
+        ops::copy_from_host(
+            &values,
+            &layout,
+            ViewMut::new(&mut block, inside.clone()).unwrap(),
+        )
+        .unwrap();
         let mut back = vec![0_u32; 1000];
         ops::copy_to_host(&View::new(&block, inside).unwrap(), &mut back, &layout).unwrap();
         let reached: Vec<usize> = layout.offsets().collect();
@@ -112,8 +141,14 @@ fn slices_on_the_host_to_and_from_a_device() {
             assert_eq!(found, if reached.contains(&i) { sent } else { 0 }, "{i}");
         }
         let all = contents::<u32>(&block);
-        assert!(all.chunks(2).all(|pair| pair[1] == 5), "between the elements");
-        assert!(all[400..].iter().all(|&rest| rest == 5), "beyond the elements");
+        assert!(
+            all.chunks(2).all(|pair| pair[1] == 5),
+            "between the elements"
+        );
+        assert!(
+            all[400..].iter().all(|&rest| rest == 5),
+            "beyond the elements"
+        );
     };
     check(on_host(&[0_u32; 1000]));
     for_grids(&mode, || check(on_device(&[0_u32; 1000])));
@@ -130,9 +165,18 @@ fn to_another_device() {
     let mut dst = on_host(&[0.0_f32; 600]);
     assert!(dst.set_preferred(PreferredDevice::Device(1)).unwrap());
     let layout = Layout::new(vec![300], vec![2], 1).unwrap();
-    ops::copy(&View::<f32>::flat(&src).unwrap(), ViewMut::new(&mut dst, layout).unwrap()).unwrap();
+    ops::copy(
+        &View::<f32>::flat(&src).unwrap(),
+        ViewMut::new(&mut dst, layout).unwrap(),
+    )
+    .unwrap();
     let found = contents::<f32>(&dst);
-    assert!(found.chunks(2).zip(&values).all(|(pair, &value)| pair == [0.0, value]));
+    assert!(
+        found
+            .chunks(2)
+            .zip(&values)
+            .all(|(pair, &value)| pair == [0.0, value])
+    );
 }
 
 /// What another library might hand over.
@@ -161,7 +205,10 @@ impl IDeviceArray for Foreign {
 }
 
 #[test]
-#[allow(unsafe_code, reason = "hands over a device pointer as another library would")]
+#[allow(
+    unsafe_code,
+    reason = "hands over a device pointer as another library would"
+)]
 fn from_a_foreign_array() {
     let mode = common::driver();
     if !mode.has_device() {
@@ -170,8 +217,17 @@ fn from_a_foreign_array() {
     let values = samples::<f32>(60);
     let owner = on_device(&values);
     let lease = owner.lease().unwrap();
-    let layout = Layout::contiguous(&[6, 10]).unwrap().permute(&[1, 0]).unwrap().flip(1).unwrap();
-    let foreign = Foreign { pointer: lease.ptr(), layout: layout.clone(), ordinal: 0 };
+    let layout = Layout::contiguous(&[6, 10])
+        .unwrap()
+        .permute(&[1, 0])
+        .unwrap()
+        .flip(1)
+        .unwrap();
+    let foreign = Foreign {
+        pointer: lease.ptr(),
+        layout: layout.clone(),
+        ordinal: 0,
+    };
     let expected: Vec<f32> = layout.offsets().map(|offset| values[offset]).collect();
     let mut targets = vec![on_host(&[0.0_f32; 60]), on_device(&[0.0_f32; 60])];
     if Device::count().unwrap() > 1 {
@@ -197,7 +253,11 @@ fn wrong_shapes_are_errors_that_name_both() {
     let src = on_host(&[0_u8; 6]);
     let mut dst = on_host(&[0_u8; 6]);
     let view = View::<u8>::new(&src, Layout::contiguous(&[2, 3]).unwrap()).unwrap();
-    let error = ops::copy(&view, ViewMut::new(&mut dst, Layout::contiguous(&[3, 2]).unwrap()).unwrap()).unwrap_err();
+    let error = ops::copy(
+        &view,
+        ViewMut::new(&mut dst, Layout::contiguous(&[3, 2]).unwrap()).unwrap(),
+    )
+    .unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Shape), "{error}");
     let message = error.to_string();
     assert!(message.contains('2') && message.contains('3'), "{message}");

@@ -3,7 +3,9 @@ use ulib_math::ops;
 use ulib_math::view::ViewMut;
 
 use crate::common;
-use crate::support::{Case, Sample, cases, contents, for_grids, on_device, on_host, on_pools, samples};
+use crate::support::{
+    Case, Sample, cases, contents, for_grids, on_device, on_host, on_pools, samples,
+};
 
 /// What fill means, element by element.
 fn expected<T: Sample>(case: &Case, value: T) -> Vec<T> {
@@ -21,14 +23,22 @@ fn twins<T: Sample>() {
         let expected = expected(&case, value);
         for filled in on_pools(|| {
             let mut block = on_host(&samples::<T>(case.elements));
-            ops::fill(ViewMut::new(&mut block, case.layout.clone()).unwrap(), value).unwrap();
+            ops::fill(
+                ViewMut::new(&mut block, case.layout.clone()).unwrap(),
+                value,
+            )
+            .unwrap();
             contents::<T>(&block)
         }) {
             assert_eq!(filled, expected, "host, {}", case.name);
         }
         for_grids(&mode, || {
             let mut block = on_device(&samples::<T>(case.elements));
-            ops::fill(ViewMut::new(&mut block, case.layout.clone()).unwrap(), value).unwrap();
+            ops::fill(
+                ViewMut::new(&mut block, case.layout.clone()).unwrap(),
+                value,
+            )
+            .unwrap();
             assert!(block.is_device_resident(), "{}", case.name);
             assert_eq!(contents::<T>(&block), expected, "device, {}", case.name);
         });
@@ -68,7 +78,10 @@ fn twins_of_sizes_no_kernel_writes_whole() {
 
 #[test]
 fn large_fills_run_in_parallel() {
-    let layout = Layout::contiguous(&[300, 301, 2]).unwrap().slice_axis(2, 0, 1, 1).unwrap();
+    let layout = Layout::contiguous(&[300, 301, 2])
+        .unwrap()
+        .slice_axis(2, 0, 1, 1)
+        .unwrap();
     for filled in on_pools(|| {
         let mut block = on_host(&vec![1_u32; 300 * 301 * 2]);
         ops::fill(ViewMut::new(&mut block, layout.clone()).unwrap(), 9_u32).unwrap();
@@ -100,11 +113,16 @@ fn a_fill_of_everything_moves_nothing() {
     }
     let mut block = on_host(&[1.0_f32; 1000]);
     // Preferred, used, and changed on the host since: an upload would be due.
-    block.set_preferred(ulib_core::PreferredDevice::Device(0)).unwrap();
+    block
+        .set_preferred(ulib_core::PreferredDevice::Device(0))
+        .unwrap();
     block.write_at(0, &2.0_f32.to_ne_bytes()).unwrap();
     let before = block.transfers();
     ops::fill(ViewMut::<f32>::flat(&mut block).unwrap(), 3.0).unwrap();
     let after = block.transfers();
-    assert_eq!((after.uploads, after.downloads), (before.uploads, before.downloads));
+    assert_eq!(
+        (after.uploads, after.downloads),
+        (before.uploads, before.downloads)
+    );
     assert_eq!(contents::<f32>(&block), [3.0; 1000]);
 }

@@ -14,7 +14,11 @@ pub(crate) struct Case {
 }
 
 fn case(name: &'static str, elements: usize, layout: ulib_core::Result<Layout>) -> Case {
-    Case { name, elements, layout: layout.expect(name) }
+    Case {
+        name,
+        elements,
+        layout: layout.expect(name),
+    }
 }
 
 /// A box of `shape` of which `inner` is used, in the middle: no two axes merge.
@@ -22,7 +26,9 @@ fn padded(shape: &[usize], inner: &[usize]) -> Layout {
     let mut layout = Layout::contiguous(shape).expect("padded");
     for (axis, (&outer, &len)) in shape.iter().zip(inner).enumerate() {
         let start = (outer - len) / 2;
-        layout = layout.slice_axis(axis, start, start + len, 1).expect("padded");
+        layout = layout
+            .slice_axis(axis, start, start + len, 1)
+            .expect("padded");
     }
     layout
 }
@@ -34,7 +40,11 @@ pub(crate) fn cases() -> Vec<Case> {
     // (Value, Count) voxels: every second word.
     let voxels = |shape: &[usize]| {
         let full = Layout::contiguous(shape).expect("voxels");
-        Layout::new(shape.to_vec(), full.strides().iter().map(|s| s * 2).collect(), 0)
+        Layout::new(
+            shape.to_vec(),
+            full.strides().iter().map(|s| s * 2).collect(),
+            0,
+        )
     };
     vec![
         case("empty", 4, Layout::contiguous(&[0])),
@@ -55,18 +65,42 @@ pub(crate) fn cases() -> Vec<Case> {
         case("box", 1001, Ok(box_())),
         case("box permuted", 1001, box_().permute(&[2, 0, 1])),
         case("box flipped", 1001, box_().flip(0).and_then(|l| l.flip(2))),
-        case("box permuted and flipped", 1001, box_().permute(&[1, 2, 0]).and_then(|l| l.flip(1))),
-        case("box, every second row", 1001, box_().slice_axis(1, 0, 11, 2)),
-        case("padded by whole units", 6 * 10 * 16, Ok(padded(&[6, 10, 16], &[4, 8, 8]))),
-        case("padded by odd amounts", 6 * 10 * 17, Ok(padded(&[6, 10, 17], &[3, 7, 12]))),
-        case("padded, wide rows", 3 * 3 * 600, Ok(padded(&[3, 3, 600], &[2, 2, 592]))),
+        case(
+            "box permuted and flipped",
+            1001,
+            box_().permute(&[1, 2, 0]).and_then(|l| l.flip(1)),
+        ),
+        case(
+            "box, every second row",
+            1001,
+            box_().slice_axis(1, 0, 11, 2),
+        ),
+        case(
+            "padded by whole units",
+            6 * 10 * 16,
+            Ok(padded(&[6, 10, 16], &[4, 8, 8])),
+        ),
+        case(
+            "padded by odd amounts",
+            6 * 10 * 17,
+            Ok(padded(&[6, 10, 17], &[3, 7, 12])),
+        ),
+        case(
+            "padded, wide rows",
+            3 * 3 * 600,
+            Ok(padded(&[3, 3, 600], &[2, 2, 592])),
+        ),
         case("voxel volume", 2 * 9 * 21 * 25, voxels(&[9, 21, 25])),
         case("volume", 9 * 21 * 25, Ok(volume())),
         case("long last axis", 3 * 5000, Layout::contiguous(&[3, 5000])),
         case("long first axis", 5000 * 3, Layout::contiguous(&[5000, 3])),
         case("even columns", 900 * 8, Layout::contiguous(&[900, 8])),
         case("wide columns", 20 * 300, Layout::contiguous(&[20, 300])),
-        case("five axes", 4 * 5 * 3 * 6 * 4, Ok(padded(&[4, 5, 3, 6, 4], &[3, 4, 2, 5, 3]))),
+        case(
+            "five axes",
+            4 * 5 * 3 * 6 * 4,
+            Ok(padded(&[4, 5, 3, 6, 4], &[3, 4, 2, 5, 3])),
+        ),
         case("eight axes", 6561, Ok(padded(&[3; 8], &[2; 8]))),
         // More than a kernel takes: several launches.
         case("nine axes", 19683, Ok(padded(&[3; 9], &[2; 9]))),
@@ -126,8 +160,14 @@ pub(crate) fn on_host<T: DeviceStorable>(elements: &[T]) -> Block {
 /// A block with these elements that lives on device 0.
 pub(crate) fn on_device<T: DeviceStorable>(elements: &[T]) -> Block {
     let block = on_host(elements);
-    let there = block.set_preferred(PreferredDevice::Device(0)).expect("a device");
-    assert!(there, "the block should be on the device: {}", block.location());
+    let there = block
+        .set_preferred(PreferredDevice::Device(0))
+        .expect("a device");
+    assert!(
+        there,
+        "the block should be on the device: {}",
+        block.location()
+    );
     block
 }
 
@@ -150,5 +190,11 @@ pub(crate) fn for_grids(mode: &Mode, mut check: impl FnMut()) {
 
 /// Runs `work` on pools of 1 and of 2 threads and gives both answers.
 pub(crate) fn on_pools<A: Send>(work: impl Fn() -> A + Sync) -> [A; 2] {
-    [1, 2].map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool").install(&work))
+    [1, 2].map(|threads| {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .expect("a pool")
+            .install(&work)
+    })
 }

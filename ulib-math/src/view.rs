@@ -43,7 +43,11 @@ pub struct ViewMut<'a, T> {
 
 impl<T> Clone for View<'_, T> {
     fn clone(&self) -> Self {
-        Self { block: self.block, layout: self.layout.clone(), element: PhantomData }
+        Self {
+            block: self.block,
+            layout: self.layout.clone(),
+            element: PhantomData,
+        }
     }
 }
 
@@ -63,7 +67,13 @@ macro_rules! relayout {
         ///
         /// # Errors
         /// As [`Layout::slice_axis`].
-        pub fn slice_axis(self, axis: usize, start: usize, stop: usize, step: isize) -> Result<Self> {
+        pub fn slice_axis(
+            self,
+            axis: usize,
+            start: usize,
+            stop: usize,
+            step: isize,
+        ) -> Result<Self> {
             let layout = self.layout.slice_axis(axis, start, stop, step)?;
             Ok(Self { layout, ..self })
         }
@@ -134,7 +144,11 @@ impl<'a, T: DeviceStorable> View<'a, T> {
     /// Kind `Layout` when the layout reaches beyond the block.
     pub fn new(block: &'a Block, layout: Layout) -> Result<Self> {
         layout.check_within(block.len() / size_of::<T>())?;
-        Ok(Self { block, layout, element: PhantomData })
+        Ok(Self {
+            block,
+            layout,
+            element: PhantomData,
+        })
     }
 
     /// The whole block as one axis.
@@ -164,8 +178,13 @@ impl<'a, T: DeviceStorable> View<'a, T> {
     pub fn to_array(&self) -> Result<ArrayD<T>> {
         let bytes = self.block.read()?;
         let all = elements::<T>(&bytes)?;
-        let values: Vec<T> = self.layout.offsets().filter_map(|offset| all.get(offset).copied()).collect();
-        ArrayD::from_shape_vec(IxDyn(self.shape()), values).map_err(|error| Error::layout("to_array", error.to_string()))
+        let values: Vec<T> = self
+            .layout
+            .offsets()
+            .filter_map(|offset| all.get(offset).copied())
+            .collect();
+        ArrayD::from_shape_vec(IxDyn(self.shape()), values)
+            .map_err(|error| Error::layout("to_array", error.to_string()))
     }
 }
 
@@ -177,7 +196,11 @@ impl<'a, T: DeviceStorable> ViewMut<'a, T> {
     pub fn new(block: &'a mut Block, layout: Layout) -> Result<Self> {
         layout.check_within(block.len() / size_of::<T>())?;
         layout.check_unaliased()?;
-        Ok(Self { block, layout, element: PhantomData })
+        Ok(Self {
+            block,
+            layout,
+            element: PhantomData,
+        })
     }
 
     /// The whole block as one axis.
@@ -194,19 +217,29 @@ impl<'a, T: DeviceStorable> ViewMut<'a, T> {
     /// The same elements, to read.
     #[must_use]
     pub fn view(&self) -> View<'_, T> {
-        View { block: self.block, layout: self.layout.clone(), element: PhantomData }
+        View {
+            block: self.block,
+            layout: self.layout.clone(),
+            element: PhantomData,
+        }
     }
 
     /// The same view for a shorter time, so that an operation can take it and leave this one.
     #[must_use]
     pub fn reborrow(&mut self) -> ViewMut<'_, T> {
-        ViewMut { block: self.block, layout: self.layout.clone(), element: PhantomData }
+        ViewMut {
+            block: self.block,
+            layout: self.layout.clone(),
+            element: PhantomData,
+        }
     }
 
     /// Whether the view is every byte of its block, in any order of the axes.
     pub(crate) fn is_whole(&self) -> bool {
         let merged = self.layout.memory_order();
-        merged.is_contiguous() && merged.offset() == 0 && self.len() * size_of::<T>() == self.block.len()
+        merged.is_contiguous()
+            && merged.offset() == 0
+            && self.len() * size_of::<T>() == self.block.len()
     }
 
     pub(crate) fn block_mut(&mut self) -> &mut Block {
@@ -216,8 +249,11 @@ impl<'a, T: DeviceStorable> ViewMut<'a, T> {
 
 fn flat_layout<T>(block: &Block) -> Result<Layout> {
     let (bytes, size) = (block.len(), size_of::<T>());
-    if bytes % size != 0 {
-        return Err(Error::layout("view", format!("{bytes} bytes are not a whole number of elements of {size} bytes")));
+    if !bytes.is_multiple_of(size) {
+        return Err(Error::layout(
+            "view",
+            format!("{bytes} bytes are not a whole number of elements of {size} bytes"),
+        ));
     }
     Layout::contiguous(&[bytes / size])
 }
@@ -225,13 +261,15 @@ fn flat_layout<T>(block: &Block) -> Result<Layout> {
 /// The bytes of a block as elements; what is left over at the end is not part of any.
 pub(crate) fn elements<T: DeviceStorable>(bytes: &[u8]) -> Result<&[T]> {
     let whole = bytes.len() / size_of::<T>() * size_of::<T>();
-    bytemuck::try_cast_slice(&bytes[..whole]).map_err(|error| Error::layout("view", format!("host bytes: {error}")))
+    bytemuck::try_cast_slice(&bytes[..whole])
+        .map_err(|error| Error::layout("view", format!("host bytes: {error}")))
 }
 
 /// [`elements`], to write.
 pub(crate) fn elements_mut<T: DeviceStorable>(bytes: &mut [u8]) -> Result<&mut [T]> {
     let whole = bytes.len() / size_of::<T>() * size_of::<T>();
-    bytemuck::try_cast_slice_mut(&mut bytes[..whole]).map_err(|error| Error::layout("view", format!("host bytes: {error}")))
+    bytemuck::try_cast_slice_mut(&mut bytes[..whole])
+        .map_err(|error| Error::layout("view", format!("host bytes: {error}")))
 }
 
 #[cfg(test)]

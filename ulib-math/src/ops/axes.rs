@@ -34,7 +34,11 @@ impl<const K: usize> Axes<K> {
             axes.push((len, stride));
         }
         axes.sort_by_key(|(_, stride)| std::cmp::Reverse(stride[lead]));
-        let mut out = Self { len: Vec::new(), stride: Vec::new(), start };
+        let mut out = Self {
+            len: Vec::new(),
+            stride: Vec::new(),
+            start,
+        };
         for (len, stride) in axes {
             out.push_fastest(len, stride);
         }
@@ -88,14 +92,18 @@ impl<const K: usize> Axes<K> {
     /// Whether every axis but the fastest moves operand `k` by multiples of `bytes`, and the fastest holds whole units of
     /// `bytes / size` elements, adjacent in operand `k`, which starts at address `base`.
     pub(crate) fn holds_units(&self, k: usize, base: u64, size: usize, bytes: usize) -> bool {
-        let (Some((&len, outer_len)), Some((inner, outer))) = (self.len.split_last(), self.stride.split_last()) else {
+        let (Some((&len, outer_len)), Some((inner, outer))) =
+            (self.len.split_last(), self.stride.split_last())
+        else {
             return false;
         };
         debug_assert_eq!(outer_len.len(), outer.len(), "one stride for each axis");
-        base % bytes as u64 == 0
+        base.is_multiple_of(bytes as u64)
             && inner[k] == size.cast_signed()
-            && len % (bytes / size) == 0
-            && outer.iter().all(|stride| stride[k].unsigned_abs() % bytes == 0)
+            && len.is_multiple_of(bytes / size)
+            && outer
+                .iter()
+                .all(|stride| stride[k].unsigned_abs().is_multiple_of(bytes))
     }
 
     /// The fastest axis in units of `count` elements, dropped if it is a single one.
@@ -106,7 +114,9 @@ impl<const K: usize> Axes<K> {
                 *stride *= count.cast_signed();
             }
         }
-        self.len.pop_if(|len| *len == 1).and_then(|_| self.stride.pop());
+        self.len
+            .pop_if(|len| *len == 1)
+            .and_then(|_| self.stride.pop());
         self
     }
 
@@ -116,8 +126,16 @@ impl<const K: usize> Axes<K> {
         if extra == 0 {
             return vec![self];
         }
-        let outer = Self { len: self.len[..extra].to_vec(), stride: self.stride[..extra].to_vec(), start: self.start };
-        let piece = |i| Self { len: self.len[extra..].to_vec(), stride: self.stride[extra..].to_vec(), start: outer.offsets(i) };
+        let outer = Self {
+            len: self.len[..extra].to_vec(),
+            stride: self.stride[..extra].to_vec(),
+            start: self.start,
+        };
+        let piece = |i| Self {
+            len: self.len[extra..].to_vec(),
+            stride: self.stride[extra..].to_vec(),
+            start: outer.offsets(i),
+        };
         (0..outer.count()).map(piece).collect()
     }
 
@@ -128,14 +146,17 @@ impl<const K: usize> Axes<K> {
     pub(crate) fn for_device(&self, op: &'static str, step: u64) -> Result<DeviceAxes<K>> {
         let count = self.len.len();
         if count > MAX_AXES {
-            return Err(Error::layout(op, format!("{count} axes that cannot be merged; a device takes at most {MAX_AXES}")));
+            return Err(Error::layout(
+                op,
+                format!("{count} axes that cannot be merged; a device takes at most {MAX_AXES}"),
+            ));
         }
         let mut out = DeviceAxes::NONE;
         out.count = count as u64;
         for (d, (&len, stride)) in self.len.iter().zip(&self.stride).rev().enumerate() {
             out.len[d] = Divisor::new(len as u64);
-            for k in 0..K {
-                out.stride[k][d] = stride[k] as i64;
+            for (out, &stride) in out.stride.iter_mut().zip(stride) {
+                out[d] = stride as i64;
             }
         }
         let mut rest = step;
@@ -148,7 +169,8 @@ impl<const K: usize> Axes<K> {
                 let moved = out.digit[d].cast_signed().wrapping_mul(out.stride[k][d]);
                 out.advance[k] = out.advance[k].wrapping_add(moved);
                 if !last {
-                    out.wrap[k][d] = out.stride[k][d + 1] - out.len[d].by.cast_signed() * out.stride[k][d];
+                    out.wrap[k][d] =
+                        out.stride[k][d + 1] - out.len[d].by.cast_signed() * out.stride[k][d];
                 }
             }
         }
@@ -169,7 +191,11 @@ pub(crate) struct Divisor {
 }
 
 impl Divisor {
-    const NONE: Self = Self { by: 1, magic: 0, shift: 0 };
+    const NONE: Self = Self {
+        by: 1,
+        magic: 0,
+        shift: 0,
+    };
 
     /// For dividends below 2^63. With l = ceil(log2 by), magic = floor(2^(63 + l) / by) + 1 exceeds 2^(63 + l) / by by at
     /// most 1, so n * magic / 2^(63 + l) exceeds n / by by less than 1 / by: the integer part is the same.
@@ -180,7 +206,11 @@ impl Divisor {
         let log = u64::from(u64::BITS - (by - 1).leading_zeros());
         // At most 2^64 - 1: 2^(log - 1) < by.
         let magic = ((1_u128 << (63 + log)) / u128::from(by) + 1) as u64;
-        Self { by, magic, shift: log - 1 }
+        Self {
+            by,
+            magic,
+            shift: log - 1,
+        }
     }
 }
 
@@ -196,8 +226,14 @@ pub(crate) struct DeviceAxes<const K: usize> {
     advance: [i64; K],
 }
 
-const _: () = assert!(size_of::<DeviceAxes<1>>() == 8 * (1 + 24 + 8 + 17), "mirrors common.cuh");
-const _: () = assert!(size_of::<DeviceAxes<2>>() == 8 * (1 + 24 + 8 + 34), "mirrors common.cuh");
+const _: () = assert!(
+    size_of::<DeviceAxes<1>>() == 8 * (1 + 24 + 8 + 17),
+    "mirrors common.cuh"
+);
+const _: () = assert!(
+    size_of::<DeviceAxes<2>>() == 8 * (1 + 24 + 8 + 34),
+    "mirrors common.cuh"
+);
 
 impl<const K: usize> DeviceAxes<K> {
     /// No axes: one index, at the start.

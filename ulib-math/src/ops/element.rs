@@ -11,7 +11,9 @@ mod sealed {
 /// A number that the arithmetic operations accept: `f32`, `f64`, `i32`, `u32`, `i64`, `u64`.
 ///
 /// Sealed: every element has kernels compiled for it.
-pub trait Element: DeviceStorable + Copy + PartialEq + PartialOrd + Default + Debug + Display + sealed::Sealed {
+pub trait Element:
+    DeviceStorable + Copy + PartialEq + PartialOrd + Default + Debug + Display + sealed::Sealed
+{
     /// What sums of this are accumulated and returned in: `f64`, `i64` or `u64`.
     type Sum: Accumulator;
 
@@ -79,11 +81,33 @@ macro_rules! element {
     };
 }
 
-element!(f32, f64, F32, |a, b| a * b, |x| f64::from(x), |y| u64::from(y.to_bits()));
+element!(
+    f32,
+    f64,
+    F32,
+    |a, b| a * b,
+    |x| f64::from(x),
+    |y| u64::from(y.to_bits())
+);
 element!(f64, f64, F64, |a, b| a * b, |x| x, |y| y.to_bits());
-element!(i32, i64, I32, |a, b| a.wrapping_mul(b), |x| i64::from(x), |y| u64::from(y.cast_unsigned()));
-element!(u32, u64, U32, |a, b| a.wrapping_mul(b), |x| u64::from(x), |y| u64::from(y));
-element!(i64, i64, I64, |a, b| a.wrapping_mul(b), |x| x, |y| y.cast_unsigned());
+element!(
+    i32,
+    i64,
+    I32,
+    |a, b| a.wrapping_mul(b),
+    |x| i64::from(x),
+    |y| u64::from(y.cast_unsigned())
+);
+element!(
+    u32,
+    u64,
+    U32,
+    |a, b| a.wrapping_mul(b),
+    |x| u64::from(x),
+    |y| u64::from(y)
+);
+element!(i64, i64, I64, |a, b| a.wrapping_mul(b), |x| x, |y| y
+    .cast_unsigned());
 element!(u64, u64, I64, |a, b| a.wrapping_mul(b), |x| x, |y| y);
 
 macro_rules! accumulator {

@@ -27,7 +27,9 @@ pub fn set_grid_limit(blocks: Option<u32>) {
 
 /// `wanted` blocks, but at least one and no more than a grid may have.
 pub(crate) fn blocks(wanted: u64) -> u32 {
-    let limit = GRID_LIMIT.load(Ordering::Relaxed).min(i32::MAX.cast_unsigned());
+    let limit = GRID_LIMIT
+        .load(Ordering::Relaxed)
+        .min(i32::MAX.cast_unsigned());
     u32::try_from(wanted).unwrap_or(u32::MAX).clamp(1, limit)
 }
 
@@ -51,9 +53,19 @@ pub(crate) fn blocks_for_axes(device: &Device, units: usize) -> u32 {
 /// 1. `P` is the struct that the kernel takes, mirrored field by field.
 /// 2. Every address that the kernel reaches under `params` is in memory that stays valid until the kernel is done, and
 ///    that `stream` has been made to wait for.
-pub(crate) unsafe fn run<P: Copy>(kernel: Kernel, stream: &Stream, blocks: u32, threads: u32, mut params: P) -> Result<()> {
+pub(crate) unsafe fn run<P: Copy>(
+    kernel: Kernel,
+    stream: &Stream,
+    blocks: u32,
+    threads: u32,
+    mut params: P,
+) -> Result<()> {
     let function = kernel.function(stream.device())?;
-    let config = LaunchConfig { grid: [blocks, 1, 1], block: [threads, 1, 1], shared_bytes: 0 };
+    let config = LaunchConfig {
+        grid: [blocks, 1, 1],
+        block: [threads, 1, 1],
+        shared_bytes: 0,
+    };
     let mut args = [std::ptr::from_mut(&mut params).cast::<c_void>()];
     // SAFETY: one parameter, of the kernel's type by condition 1; what it reaches is the caller's condition 2.
     unsafe { launch(&function, stream, config, &mut args) }

@@ -22,7 +22,9 @@ where
     T: Send,
     F: Fn(&mut [T], Run<K>) + Sync,
 {
-    let (Some(own), count) = (K.checked_sub(1), axes.count()) else { return };
+    let (Some(own), count) = (K.checked_sub(1), axes.count()) else {
+        return;
+    };
     if count == 0 {
         return;
     }
@@ -70,7 +72,9 @@ impl<F, const K: usize> Space<'_, F, K> {
         };
         // Halves can be told apart in memory if a step of this axis passes over everything inside it.
         let inside: usize = (axis + 1..self.axes.len.len())
-            .map(|inner| (self.axes.len[inner] - 1) * self.axes.stride[inner][self.own].unsigned_abs())
+            .map(|inner| {
+                (self.axes.len[inner] - 1) * self.axes.stride[inner][self.own].unsigned_abs()
+            })
             .sum();
         if len > 1 && count > GRAIN && own > inside {
             let half = len / 2;
@@ -84,7 +88,13 @@ impl<F, const K: usize> Space<'_, F, K> {
             self.leaf(data, len, stride, start);
         } else {
             for i in 0..len {
-                self.split(&mut data[i * own..], axis + 1, self.axes.len[axis + 1], count / len, moved(i));
+                self.split(
+                    &mut data[i * own..],
+                    axis + 1,
+                    self.axes.len[axis + 1],
+                    count / len,
+                    moved(i),
+                );
             }
         }
     }

@@ -4,18 +4,52 @@ use super::{Axes, Divisor};
 
 /// What `divide` of `common.cuh` computes.
 fn divide(n: u64, by: Divisor) -> u64 {
-    if by.by == 1 { n } else { ((u128::from(n) * u128::from(by.magic)) >> 64) as u64 >> by.shift }
+    if by.by == 1 {
+        n
+    } else {
+        ((u128::from(n) * u128::from(by.magic)) >> 64) as u64 >> by.shift
+    }
 }
 
 #[test]
 fn division_by_multiplication_is_exact() {
-    let mut dividends: Vec<u64> = vec![0, 1, 2, 3, 4095, 4096, u64::from(u32::MAX), 1 << 40, (1 << 63) - 1];
+    let mut dividends: Vec<u64> = vec![
+        0,
+        1,
+        2,
+        3,
+        4095,
+        4096,
+        u64::from(u32::MAX),
+        1 << 40,
+        (1 << 63) - 1,
+    ];
     let mut seed = 1_u64;
     for _ in 0..2000 {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         dividends.push(seed >> 1 >> (seed % 60));
     }
-    for by in [1, 2, 3, 5, 7, 10, 33, 64, 641, 4095, 4096, 4097, 1 << 31, (1 << 31) + 1, 6_700_417, (1 << 62) + 1, (1 << 63) - 1] {
+    for by in [
+        1,
+        2,
+        3,
+        5,
+        7,
+        10,
+        33,
+        64,
+        641,
+        4095,
+        4096,
+        4097,
+        1 << 31,
+        (1 << 31) + 1,
+        6_700_417,
+        (1 << 62) + 1,
+        (1 << 63) - 1,
+    ] {
         let divisor = Divisor::new(by);
         for &n in &dividends {
             for n in [n, (n / by * by).saturating_sub(1), n / by * by] {
@@ -40,7 +74,11 @@ fn one_operand_is_memory_order() -> Result<()> {
         let axes = Axes::new([&layout], 0);
         assert_eq!(axes.len, merged.shape());
         assert_eq!(axes.start, [merged.offset().cast_signed()]);
-        let strides: Vec<usize> = axes.stride.iter().map(|stride| stride[0].cast_unsigned()).collect();
+        let strides: Vec<usize> = axes
+            .stride
+            .iter()
+            .map(|stride| stride[0].cast_unsigned())
+            .collect();
         assert_eq!(strides, merged.strides());
     }
     Ok(())
@@ -51,11 +89,17 @@ fn operands_turn_and_merge_together() -> Result<()> {
     let src = Layout::contiguous(&[4, 6])?.flip(0)?.flip(1)?;
     let dst = Layout::contiguous(&[4, 6])?;
     let axes = Axes::new([&src, &dst], 1);
-    assert_eq!((axes.len.as_slice(), axes.stride.as_slice(), axes.start), (&[24][..], &[[-1, 1]][..], [23, 0]));
+    assert_eq!(
+        (axes.len.as_slice(), axes.stride.as_slice(), axes.start),
+        (&[24][..], &[[-1, 1]][..], [23, 0])
+    );
 
     let transposed = Layout::contiguous(&[6, 4])?.permute(&[1, 0])?;
     let axes = Axes::new([&transposed, &dst], 1);
-    assert_eq!((axes.len.as_slice(), axes.stride.as_slice()), (&[4, 6][..], &[[1, 6], [4, 1]][..]));
+    assert_eq!(
+        (axes.len.as_slice(), axes.stride.as_slice()),
+        (&[4, 6][..], &[[1, 6], [4, 1]][..])
+    );
     assert_eq!(axes.offsets(7), [5, 7]);
     Ok(())
 }
@@ -63,7 +107,11 @@ fn operands_turn_and_merge_together() -> Result<()> {
 #[test]
 fn units_need_whole_aligned_runs() -> Result<()> {
     let axes = |cols: usize, used: usize| -> Result<Axes<1>> {
-        Ok(Axes::new([&Layout::contiguous(&[3, cols])?.slice_axis(1, 0, used, 1)?], 0).scaled([4]))
+        Ok(Axes::new(
+            [&Layout::contiguous(&[3, cols])?.slice_axis(1, 0, used, 1)?],
+            0,
+        )
+        .scaled([4]))
     };
     assert!(axes(8, 4)?.holds_units(0, 0x100, 4, 16));
     assert!(!axes(8, 4)?.holds_units(0, 0x104, 4, 16), "start");

@@ -23,7 +23,10 @@ struct Params {
     axes: DeviceAxes<2>,
 }
 
-const _: () = assert!(size_of::<Params>() == 24 + size_of::<DeviceAxes<2>>(), "mirrors copy.cu");
+const _: () = assert!(
+    size_of::<Params>() == 24 + size_of::<DeviceAxes<2>>(),
+    "mirrors copy.cu"
+);
 
 /// Elements of `size` bytes in device memory. Who makes one promises that what `layout` reaches from `pointer` on is valid
 /// memory of the device it is used on, for as long as the launch it is used in.
@@ -41,13 +44,20 @@ fn spread(src: &Source<'_>, dst: u64, layout: &Layout, stream: &Stream) -> Resul
     let to = dst.wrapping_add_signed(axes.start[1] as i64);
     let fits = |unit: &usize| (0..2).all(|k| axes.holds_units(k, [from, to][k], 1, *unit));
     let unit = [WIDE, 8, 4, 2].into_iter().find(fits).unwrap_or(1);
-    axes.in_units(unit).pieces().into_iter().try_for_each(|axes| spread_units(&axes, src.pointer, dst, unit, stream))
+    axes.in_units(unit)
+        .pieces()
+        .into_iter()
+        .try_for_each(|axes| spread_units(&axes, src.pointer, dst, unit, stream))
 }
 
 fn spread_units(axes: &Axes<2>, src: u64, dst: u64, unit: usize, stream: &Stream) -> Result<()> {
     let units = axes.count();
     let line = axes.len.len() <= 1;
-    let blocks = if line { launch::blocks_for_line(units) } else { launch::blocks_for_axes(stream.device(), units) };
+    let blocks = if line {
+        launch::blocks_for_line(units)
+    } else {
+        launch::blocks_for_axes(stream.device(), units)
+    };
     let step = u64::from(blocks) * u64::from(THREADS);
     let params = Params {
         src: src.wrapping_add_signed(axes.start[0] as i64),
@@ -77,39 +87,89 @@ fn pack(src: &Source<'_>, stream: &Stream) -> Result<DeviceBytes> {
 }
 
 /// Spreads what lies packed at `pointer`.
-fn unpack<T: DeviceStorable>(packed: &DeviceBytes, dst: &mut ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+fn unpack<T: DeviceStorable>(
+    packed: &DeviceBytes,
+    dst: &mut ViewMut<'_, T>,
+    stream: &Stream,
+) -> Result<()> {
     packed.use_on(stream, Access::Read)?;
     let layout = Layout::contiguous(dst.shape())?;
-    copy_foreign_on(&Source { pointer: packed.ptr(), layout: &layout, size: size_of::<T>() }, dst, stream)
+    copy_foreign_on(
+        &Source {
+            pointer: packed.ptr(),
+            layout: &layout,
+            size: size_of::<T>(),
+        },
+        dst,
+        stream,
+    )
 }
 
-fn copy_foreign_on<T: DeviceStorable>(src: &Source<'_>, dst: &mut ViewMut<'_, T>, stream: &Stream) -> Result<()> {
+fn copy_foreign_on<T: DeviceStorable>(
+    src: &Source<'_>,
+    dst: &mut ViewMut<'_, T>,
+    stream: &Stream,
+) -> Result<()> {
     let layout = dst.layout().clone();
     let whole = dst.is_whole();
     let block = dst.block_mut();
-    let target = if whole { block.device_overwrite(stream)? } else { block.device_write(stream)? };
+    let target = if whole {
+        block.device_overwrite(stream)?
+    } else {
+        block.device_write(stream)?
+    };
     spread(src, target.ptr(), &layout, stream)?;
     target.finish()
 }
 
 /// Both on `device`.
-pub(super) fn copy<T: DeviceStorable>(src: &View<'_, T>, dst: &mut ViewMut<'_, T>, device: &Device) -> Result<()> {
+pub(super) fn copy<T: DeviceStorable>(
+    src: &View<'_, T>,
+    dst: &mut ViewMut<'_, T>,
+    device: &Device,
+) -> Result<()> {
     let stream = Stream::legacy(device);
     let source = src.block().device_read(&stream)?;
-    copy_foreign_on(&Source { pointer: source.ptr(), layout: src.layout(), size: size_of::<T>() }, dst, &stream)?;
+    copy_foreign_on(
+        &Source {
+            pointer: source.ptr(),
+            layout: src.layout(),
+            size: size_of::<T>(),
+        },
+        dst,
+        &stream,
+    )?;
     source.finish()
 }
 
 /// A foreign array on the device of `dst`.
-pub(super) fn copy_foreign<T: DeviceStorable>(src: &Source<'_>, dst: &mut ViewMut<'_, T>, device: &Device) -> Result<()> {
+pub(super) fn copy_foreign<T: DeviceStorable>(
+    src: &Source<'_>,
+    dst: &mut ViewMut<'_, T>,
+    device: &Device,
+) -> Result<()> {
     copy_foreign_on(src, dst, &Stream::legacy(device))
 }
 
 /// From a block on `from` to one on `to`.
-pub(super) fn copy_between<T: DeviceStorable>(src: &View<'_, T>, dst: &mut ViewMut<'_, T>, from: &Device, to: &Device) -> Result<()> {
+pub(super) fn copy_between<T: DeviceStorable>(
+    src: &View<'_, T>,
+    dst: &mut ViewMut<'_, T>,
+    from: &Device,
+    to: &Device,
+) -> Result<()> {
     let stream = Stream::legacy(from);
     let source = src.block().device_read(&stream)?;
-    copy_foreign_between(&Source { pointer: source.ptr(), layout: src.layout(), size: size_of::<T>() }, dst, from, to)?;
+    copy_foreign_between(
+        &Source {
+            pointer: source.ptr(),
+            layout: src.layout(),
+            size: size_of::<T>(),
+        },
+        dst,
+        from,
+        to,
+    )?;
     source.finish()
 }
 
@@ -128,7 +188,12 @@ pub(super) fn copy_foreign_between<T: DeviceStorable>(
 }
 
 /// Host elements to a block on `device`: packed on the host, sent, spread.
-pub(super) fn copy_from_host<T: DeviceStorable + Copy>(src: &[T], layout: &Layout, dst: &mut ViewMut<'_, T>, device: &Device) -> Result<()> {
+pub(super) fn copy_from_host<T: DeviceStorable + Copy>(
+    src: &[T],
+    layout: &Layout,
+    dst: &mut ViewMut<'_, T>,
+    device: &Device,
+) -> Result<()> {
     let stream = Stream::legacy(device);
     let packed = DeviceBytes::allocate(&stream, layout.len() * size_of::<T>())?;
     let first = layout.offset();
@@ -145,15 +210,34 @@ pub(super) fn copy_from_host<T: DeviceStorable + Copy>(src: &[T], layout: &Layou
 }
 
 /// A block on `device` to host elements: packed there, fetched.
-pub(super) fn copy_to_host<T: DeviceStorable + Copy>(src: &View<'_, T>, dst: &mut [T], layout: &Layout, device: &Device) -> Result<()> {
+pub(super) fn copy_to_host<T: DeviceStorable + Copy>(
+    src: &View<'_, T>,
+    dst: &mut [T],
+    layout: &Layout,
+    device: &Device,
+) -> Result<()> {
     let stream = Stream::legacy(device);
     let source = src.block().device_read(&stream)?;
-    fetch(&Source { pointer: source.ptr(), layout: src.layout(), size: size_of::<T>() }, dst, layout, &stream)?;
+    fetch(
+        &Source {
+            pointer: source.ptr(),
+            layout: src.layout(),
+            size: size_of::<T>(),
+        },
+        dst,
+        layout,
+        &stream,
+    )?;
     source.finish()
 }
 
 /// A device array to the elements of `dst` that `layout` reaches, and waits for them.
-pub(super) fn fetch<T: DeviceStorable + Copy>(src: &Source<'_>, dst: &mut [T], layout: &Layout, stream: &Stream) -> Result<()> {
+pub(super) fn fetch<T: DeviceStorable + Copy>(
+    src: &Source<'_>,
+    dst: &mut [T],
+    layout: &Layout,
+    stream: &Stream,
+) -> Result<()> {
     let packed = pack(src, stream)?;
     let first = layout.offset();
     if layout.is_contiguous() {

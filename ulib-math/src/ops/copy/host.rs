@@ -7,7 +7,12 @@ use crate::ops::runs::{Run, for_each_run};
 
 /// Operand 0 of `axes` is in `src`, operand 1 in `dst`.
 pub(super) fn copy<T: DeviceStorable + Copy>(src: &[T], dst: &mut [T], axes: &Axes<2>) {
-    for_each_run(dst, axes, &|to: &mut [T], Run { len, stride: [from_stride, to_stride], start: [from, _] }: Run<2>| {
+    for_each_run(dst, axes, &|to: &mut [T],
+                              Run {
+                                  len,
+                                  stride: [from_stride, to_stride],
+                                  start: [from, _],
+                              }: Run<2>| {
         if from_stride == 1 && to_stride == 1 {
             let from = from.unsigned_abs();
             to.copy_from_slice(&src[from..from + len]);

@@ -55,7 +55,9 @@ pub fn copy<T: DeviceStorable + Copy>(src: &View<'_, T>, mut dst: ViewMut<'_, T>
         return Ok(());
     }
     match (src.block().target_device(), dst.block().target_device()) {
-        (Some(from), Some(to)) if from.ordinal() == to.ordinal() => device::copy(src, &mut dst, &to),
+        (Some(from), Some(to)) if from.ordinal() == to.ordinal() => {
+            device::copy(src, &mut dst, &to)
+        }
         (Some(from), Some(to)) => device::copy_between(src, &mut dst, &from, &to),
         (None, _) => {
             let bytes = src.block().read()?;
@@ -63,7 +65,11 @@ pub fn copy<T: DeviceStorable + Copy>(src: &View<'_, T>, mut dst: ViewMut<'_, T>
         }
         (Some(_), None) => {
             let layout = dst.layout().clone();
-            let mut guard = if dst.is_whole() { dst.block_mut().overwrite()? } else { dst.block_mut().write()? };
+            let mut guard = if dst.is_whole() {
+                dst.block_mut().overwrite()?
+            } else {
+                dst.block_mut().write()?
+            };
             copy_to_host(src, elements_mut(&mut guard)?, &layout)?;
             guard.commit()
         }
@@ -75,7 +81,11 @@ pub fn copy<T: DeviceStorable + Copy>(src: &View<'_, T>, mut dst: ViewMut<'_, T>
 ///
 /// # Errors
 /// As [`copy()`]; kind `Layout` when the layout reaches beyond the slice.
-pub fn copy_from_host<T: DeviceStorable + Copy>(src: &[T], layout: &Layout, mut dst: ViewMut<'_, T>) -> Result<()> {
+pub fn copy_from_host<T: DeviceStorable + Copy>(
+    src: &[T],
+    layout: &Layout,
+    mut dst: ViewMut<'_, T>,
+) -> Result<()> {
     same_shape("copy_from_host", layout.shape(), dst.shape())?;
     layout.check_within(src.len())?;
     if dst.is_empty() {
@@ -88,7 +98,11 @@ pub fn copy_from_host<T: DeviceStorable + Copy>(src: &[T], layout: &Layout, mut 
         }
         _ => {
             let axes = Axes::new([layout, dst.layout()], 1);
-            let mut guard = if whole { dst.block_mut().overwrite()? } else { dst.block_mut().write()? };
+            let mut guard = if whole {
+                dst.block_mut().overwrite()?
+            } else {
+                dst.block_mut().write()?
+            };
             host::copy(src, elements_mut(&mut guard)?, &axes);
             guard.commit()
         }
@@ -100,7 +114,11 @@ pub fn copy_from_host<T: DeviceStorable + Copy>(src: &[T], layout: &Layout, mut 
 ///
 /// # Errors
 /// As [`copy()`]; kind `Layout` when the layout reaches beyond the slice or reaches an element twice.
-pub fn copy_to_host<T: DeviceStorable + Copy>(src: &View<'_, T>, dst: &mut [T], layout: &Layout) -> Result<()> {
+pub fn copy_to_host<T: DeviceStorable + Copy>(
+    src: &View<'_, T>,
+    dst: &mut [T],
+    layout: &Layout,
+) -> Result<()> {
     same_shape("copy_to_host", src.shape(), layout.shape())?;
     layout.check_within(dst.len())?;
     layout.check_unaliased()?;
@@ -110,10 +128,16 @@ pub fn copy_to_host<T: DeviceStorable + Copy>(src: &View<'_, T>, dst: &mut [T], 
     let block = src.block();
     let part = src.len() < block.len() / size_of::<T>() / 2;
     match block.target_device() {
-        Some(device) if part && block.residency() == Residency::DeviceNewer => device::copy_to_host(src, dst, layout, &device),
+        Some(device) if part && block.residency() == Residency::DeviceNewer => {
+            device::copy_to_host(src, dst, layout, &device)
+        }
         _ => {
             let bytes = block.read()?;
-            host::copy(elements::<T>(&bytes)?, dst, &Axes::new([src.layout(), layout], 1));
+            host::copy(
+                elements::<T>(&bytes)?,
+                dst,
+                &Axes::new([src.layout(), layout], 1),
+            );
             Ok(())
         }
     }
@@ -131,25 +155,41 @@ pub fn copy_to_host<T: DeviceStorable + Copy>(src: &View<'_, T>, dst: &mut [T], 
 /// 2. That memory stays valid until the copy is done: until the legacy stream of `dst`'s device has passed the call.
 /// 3. Whatever still writes it is ordered before the legacy stream of `src`'s device.
 #[allow(unsafe_code, reason = "reads memory that only the caller knows")]
-pub unsafe fn copy_from_device<T: DeviceStorable + Copy>(src: &dyn IDeviceArray, mut dst: ViewMut<'_, T>) -> Result<()> {
+pub unsafe fn copy_from_device<T: DeviceStorable + Copy>(
+    src: &dyn IDeviceArray,
+    mut dst: ViewMut<'_, T>,
+) -> Result<()> {
     same_shape("copy_from_device", src.layout().shape(), dst.shape())?;
     if src.dtype() != T::DTYPE {
         return Err(Error::dtype("copy_from_device", src.dtype(), T::DTYPE));
     }
     let Placement::Device(ordinal) = src.placement() else {
-        return Err(Error::invalid("copy_from_device", "source", "on the host", "an array on a device"));
+        return Err(Error::invalid(
+            "copy_from_device",
+            "source",
+            "on the host",
+            "an array on a device",
+        ));
     };
     if dst.is_empty() {
         return Ok(());
     }
     let from = Device::new(ordinal)?;
-    let source = device::Source { pointer: src.pointer(), layout: src.layout(), size: size_of::<T>() };
+    let source = device::Source {
+        pointer: src.pointer(),
+        layout: src.layout(),
+        size: size_of::<T>(),
+    };
     match dst.block().target_device() {
         Some(to) if to.ordinal() == ordinal => device::copy_foreign(&source, &mut dst, &to),
         Some(to) => device::copy_foreign_between(&source, &mut dst, &from, &to),
         None => {
             let layout = dst.layout().clone();
-            let mut guard = if dst.is_whole() { dst.block_mut().overwrite()? } else { dst.block_mut().write()? };
+            let mut guard = if dst.is_whole() {
+                dst.block_mut().overwrite()?
+            } else {
+                dst.block_mut().write()?
+            };
             let stream = Stream::legacy(&from);
             device::fetch(&source, elements_mut::<T>(&mut guard)?, &layout, &stream)?;
             guard.commit()
@@ -159,5 +199,9 @@ pub unsafe fn copy_from_device<T: DeviceStorable + Copy>(src: &dyn IDeviceArray,
 }
 
 fn same_shape(op: &'static str, src: &[usize], dst: &[usize]) -> Result<()> {
-    if src == dst { Ok(()) } else { Err(Error::shape(op, src, dst)) }
+    if src == dst {
+        Ok(())
+    } else {
+        Err(Error::shape(op, src, dst))
+    }
 }

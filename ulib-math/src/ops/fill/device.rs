@@ -25,13 +25,25 @@ struct Params {
     axes: DeviceAxes<1>,
 }
 
-const _: () = assert!(size_of::<Params>() == 64 + size_of::<DeviceAxes<1>>(), "mirrors fill.cu");
+const _: () = assert!(
+    size_of::<Params>() == 64 + size_of::<DeviceAxes<1>>(),
+    "mirrors fill.cu"
+);
 
-pub(super) fn fill<T: DeviceStorable + Copy>(view: &mut ViewMut<'_, T>, axes: Axes<1>, value: T, device: &Device) -> Result<()> {
+pub(super) fn fill<T: DeviceStorable + Copy>(
+    view: &mut ViewMut<'_, T>,
+    axes: Axes<1>,
+    value: T,
+    device: &Device,
+) -> Result<()> {
     let stream = Stream::legacy(device);
     let whole = view.is_whole();
     let block = view.block_mut();
-    let target = if whole { block.device_overwrite(&stream)? } else { block.device_write(&stream)? };
+    let target = if whole {
+        block.device_overwrite(&stream)?
+    } else {
+        block.device_write(&stream)?
+    };
     // An element of another size than a kernel writes is a row of pieces, each piece a strided array of its own.
     let bytes = bytemuck::bytes_of(&value);
     let piece = 1 << bytes.len().trailing_zeros().min(WIDE.trailing_zeros());
@@ -72,7 +84,10 @@ fn fill_form(form: Form, bytes: &[u8], device: &Device, stream: &Stream) -> Resu
                 _ => "ulib_fill_16_line",
             };
             // Stores need no company in flight: one unit for each thread.
-            (entry, launch::blocks((form.units as u64).div_ceil(u64::from(THREADS))))
+            (
+                entry,
+                launch::blocks((form.units as u64).div_ceil(u64::from(THREADS))),
+            )
         }
         Path::Walk(axes) => {
             let blocks = launch::blocks_for_axes(device, form.units);

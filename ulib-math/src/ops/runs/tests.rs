@@ -11,7 +11,10 @@ fn visits(own: &Layout, other: &Layout, len: usize) -> Vec<u32> {
         for i in 0..run.len {
             elements[i * run.stride[1].unsigned_abs()] += 1;
         }
-        assert_eq!(elements.len(), (run.len - 1) * run.stride[1].unsigned_abs() + 1);
+        assert_eq!(
+            elements.len(),
+            (run.len - 1) * run.stride[1].unsigned_abs() + 1
+        );
         assert!(run.start[0] >= 0, "other operand starts inside");
     });
     data

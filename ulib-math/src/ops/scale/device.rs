@@ -25,7 +25,10 @@ struct Params {
     axes: DeviceAxes<1>,
 }
 
-const _: () = assert!(size_of::<Params>() == 48 + size_of::<DeviceAxes<1>>(), "mirrors scale.cu");
+const _: () = assert!(
+    size_of::<Params>() == 48 + size_of::<DeviceAxes<1>>(),
+    "mirrors scale.cu"
+);
 
 /// The kernel for a number, a unit and a path.
 fn entry(number: Number, packed: bool, line: bool) -> &'static str {
@@ -47,7 +50,12 @@ fn entry(number: Number, packed: bool, line: bool) -> &'static str {
     }
 }
 
-pub(super) fn scale<T: Element>(view: &mut ViewMut<'_, T>, axes: Axes<1>, factor: T, device: &Device) -> Result<()> {
+pub(super) fn scale<T: Element>(
+    view: &mut ViewMut<'_, T>,
+    axes: Axes<1>,
+    factor: T,
+    device: &Device,
+) -> Result<()> {
     let stream = Stream::legacy(device);
     let target = view.block_mut().device_write(&stream)?;
     for axes in axes.scaled([size_of::<T>()]).pieces() {
@@ -57,7 +65,13 @@ pub(super) fn scale<T: Element>(view: &mut ViewMut<'_, T>, axes: Axes<1>, factor
     target.finish()
 }
 
-fn scale_form(form: Form, number: Number, factor: u64, device: &Device, stream: &Stream) -> Result<()> {
+fn scale_form(
+    form: Form,
+    number: Number,
+    factor: u64,
+    device: &Device,
+    stream: &Stream,
+) -> Result<()> {
     let mut params = Params {
         data: form.base,
         units: form.units as u64,
@@ -79,7 +93,10 @@ fn scale_form(form: Form, number: Number, factor: u64, device: &Device, stream: 
             blocks
         }
     };
-    let kernel = Kernel { ptx: PTX, entry: entry(number, form.packed, line) };
+    let kernel = Kernel {
+        ptx: PTX,
+        entry: entry(number, form.packed, line),
+    };
     // SAFETY: `Params` mirrors the struct of every entry of scale.cu (asserted above); the units lie in the block by the
     // check of `ViewMut::new`, and its guard, which has made the stream wait, lives in the caller.
     unsafe { launch::run(kernel, stream, blocks, THREADS, params) }

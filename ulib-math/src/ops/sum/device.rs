@@ -78,7 +78,11 @@ fn has_pack(number: Number, columns: bool, line: bool) -> bool {
 }
 
 /// The sums, in the order of the plan's kept axes.
-pub(super) fn sum<T: Element>(view: &View<'_, T>, plan: &Plan, device: &Device) -> Result<Vec<T::Sum>> {
+pub(super) fn sum<T: Element>(
+    view: &View<'_, T>,
+    plan: &Plan,
+    device: &Device,
+) -> Result<Vec<T::Sum>> {
     let stream = Stream::legacy(device);
     let outputs = plan.kept.count();
     let results = DeviceBytes::allocate(&stream, outputs * SUM)?;
@@ -93,13 +97,29 @@ pub(super) fn sum<T: Element>(view: &View<'_, T>, plan: &Plan, device: &Device) 
 }
 
 /// The sums into a view on the same device.
-pub(super) fn sum_into<T: Element>(view: &View<'_, T>, plan: &Plan, out: &mut ViewMut<'_, T::Sum>, device: &Device) -> Result<()> {
+pub(super) fn sum_into<T: Element>(
+    view: &View<'_, T>,
+    plan: &Plan,
+    out: &mut ViewMut<'_, T::Sum>,
+    device: &Device,
+) -> Result<()> {
     let stream = Stream::legacy(device);
     let whole = out.is_whole();
     let source = view.block().device_read(&stream)?;
     let block = out.block_mut();
-    let target = if whole { block.device_overwrite(&stream)? } else { block.device_write(&stream)? };
-    run::<T>(source.ptr(), target.ptr(), plan.kept.clone().scaled([1, SUM]), plan, device, &stream)?;
+    let target = if whole {
+        block.device_overwrite(&stream)?
+    } else {
+        block.device_write(&stream)?
+    };
+    run::<T>(
+        source.ptr(),
+        target.ptr(),
+        plan.kept.clone().scaled([1, SUM]),
+        plan,
+        device,
+        &stream,
+    )?;
     source.finish()?;
     target.finish()
 }
@@ -117,10 +137,23 @@ fn contiguous(kept: &Axes<2>, step: usize) -> Axes<2> {
 }
 
 /// All levels: from `source` to results where operand 1 of `kept` (in bytes; operand 0 in elements) says.
-fn run<T: Element>(source: u64, target: u64, kept: Axes<2>, plan: &Plan, device: &Device, stream: &Stream) -> Result<()> {
+fn run<T: Element>(
+    source: u64,
+    target: u64,
+    kept: Axes<2>,
+    plan: &Plan,
+    device: &Device,
+    stream: &Stream,
+) -> Result<()> {
     let size = size_of::<T>();
     let last = kept.scaled([size, 1]);
-    let mut level = Level { number: T::KERNEL, size, source, kept: last.clone(), reduced: plan.reduced.clone().scaled([size]) };
+    let mut level = Level {
+        number: T::KERNEL,
+        size,
+        source,
+        kept: last.clone(),
+        reduced: plan.reduced.clone().scaled([size]),
+    };
     let mut held = None;
     loop {
         let outputs = level.kept.count();
@@ -128,7 +161,10 @@ fn run<T: Element>(source: u64, target: u64, kept: Axes<2>, plan: &Plan, device:
         if chunks == 1 {
             let mut to = last;
             to.start[0] = level.kept.start[0];
-            to.stride.iter_mut().zip(&level.kept.stride).for_each(|(to, from)| to[0] = from[0]);
+            to.stride
+                .iter_mut()
+                .zip(&level.kept.stride)
+                .for_each(|(to, from)| to[0] = from[0]);
             level.launch(target, &to, 0, device, stream)?;
             drop(held);
             return Ok(());
@@ -136,14 +172,30 @@ fn run<T: Element>(source: u64, target: u64, kept: Axes<2>, plan: &Plan, device:
         let scratch = DeviceBytes::allocate(stream, outputs * chunks * SUM)?;
         scratch.use_on(stream, Access::Write)?;
         // Rows leave the chunks of a sum side by side; columns leave the sums of a chunk side by side.
-        let (between_outputs, between_chunks) = if level.by_columns() { (SUM, outputs * SUM) } else { (chunks * SUM, SUM) };
+        let (between_outputs, between_chunks) = if level.by_columns() {
+            (SUM, outputs * SUM)
+        } else {
+            (chunks * SUM, SUM)
+        };
         let to = contiguous(&level.kept, between_outputs);
         level.launch(scratch.ptr(), &to, between_chunks, device, stream)?;
         let mut kept = to;
         kept.start[0] = 0;
-        kept.stride.iter_mut().for_each(|stride| stride[0] = stride[1]);
-        let reduced = Axes { len: vec![chunks], stride: vec![[between_chunks.cast_signed()]], start: [0] };
-        level = Level { number: <T::Sum as Element>::KERNEL, size: SUM, source: scratch.ptr(), kept, reduced };
+        kept.stride
+            .iter_mut()
+            .for_each(|stride| stride[0] = stride[1]);
+        let reduced = Axes {
+            len: vec![chunks],
+            stride: vec![[between_chunks.cast_signed()]],
+            start: [0],
+        };
+        level = Level {
+            number: <T::Sum as Element>::KERNEL,
+            size: SUM,
+            source: scratch.ptr(),
+            kept,
+            reduced,
+        };
         // The level before has been read by a launch that is queued: its memory may go back, in the order of the stream.
         held = Some(scratch);
     }
@@ -167,20 +219,32 @@ impl Level {
 
     /// Writes the result of chunk `c` of each sum to where `to` (which has the source's strides, too) says, plus `c`
     /// times `between_chunks`, from `target` on.
-    fn launch(&self, target: u64, to: &Axes<2>, between_chunks: usize, device: &Device, stream: &Stream) -> Result<()> {
+    fn launch(
+        &self,
+        target: u64,
+        to: &Axes<2>,
+        between_chunks: usize,
+        device: &Device,
+        stream: &Stream,
+    ) -> Result<()> {
         let n = self.reduced.count();
         let chunks = n.div_ceil(CHUNK);
         let src = self.source.wrapping_add_signed(to.start[0] as i64);
         let line = self.reduced.len.len() <= 1;
         let columns = self.by_columns();
-        let stride = if line { self.reduced.stride.last().map_or(0, |stride| stride[0]) } else { 0 };
-        let aligned = |stride: isize| stride.unsigned_abs() % WIDE == 0;
+        let stride = if line {
+            self.reduced.stride.last().map_or(0, |stride| stride[0])
+        } else {
+            0
+        };
+        let aligned = |stride: isize| stride.unsigned_abs().is_multiple_of(WIDE);
         let pack = has_pack(self.number, columns, line)
             && if columns {
-                to.holds_units(0, src, self.size, WIDE) && self.reduced.stride.iter().all(|stride| aligned(stride[0]))
+                to.holds_units(0, src, self.size, WIDE)
+                    && self.reduced.stride.iter().all(|stride| aligned(stride[0]))
             } else {
                 let packed = if line {
-                    stride == self.size.cast_signed() && src % WIDE as u64 == 0
+                    stride == self.size.cast_signed() && src.is_multiple_of(WIDE as u64)
                 } else {
                     self.reduced.holds_units(0, src, self.size, WIDE)
                 };
@@ -210,23 +274,42 @@ impl Level {
             }
             let units = units.count();
             let wanted = device.multiprocessors() as usize * BLOCKS_WANTED;
-            let tile_log2 = (3..=5).rev().find(|log2| units.div_ceil(1 << log2) * chunks >= wanted).unwrap_or(2);
+            let tile_log2 = (3..=5)
+                .rev()
+                .find(|log2| units.div_ceil(1 << log2) * chunks >= wanted)
+                .unwrap_or(2);
             let tiles = units.div_ceil(1 << tile_log2);
-            (params.outputs, params.tile_log2, params.tiles) = (units as u64, tile_log2, Divisor::new(tiles as u64));
+            (params.outputs, params.tile_log2, params.tiles) =
+                (units as u64, tile_log2, Divisor::new(tiles as u64));
             (tiles * chunks, LANES)
         } else {
             params.outputs = to.count() as u64;
             params.kept = to.for_device("sum", 1)?;
             if !line {
-                params.reduced = self.reduced.clone().in_units(lanes).for_device("sum", (LANES / lanes) as u64)?;
+                params.reduced = self
+                    .reduced
+                    .clone()
+                    .in_units(lanes)
+                    .for_device("sum", (LANES / lanes) as u64)?;
             }
             (to.count() * chunks, LANES / lanes)
         };
-        let kernel = Kernel { ptx: PTX, entry: entry(self.number, columns, pack, line) };
+        let kernel = Kernel {
+            ptx: PTX,
+            entry: entry(self.number, columns, pack, line),
+        };
         // SAFETY: `Params` mirrors the struct of every entry of sum.cu (asserted above). The source's elements lie in the
         // block by the check of `View::new`, or in the scratch of the level before; the results lie in the scratch, the
         // results or the output view that `run`'s callers sized by the same axes. All have made the stream wait and
         // live until after the launch.
-        unsafe { launch::run(kernel, stream, launch::blocks(blocks as u64), threads as u32, params) }
+        unsafe {
+            launch::run(
+                kernel,
+                stream,
+                launch::blocks(blocks as u64),
+                threads as u32,
+                params,
+            )
+        }
     }
 }

@@ -15,7 +15,11 @@ const LEVELS: usize = LANES.trailing_zeros() as usize;
 
 /// The sums, in the order of the plan's kept axes.
 pub(super) fn sum<T: Element>(data: &[T], plan: &Plan) -> Vec<T::Sum> {
-    if plan.by_columns() { by_columns(data, plan) } else { by_rows(data, plan) }
+    if plan.by_columns() {
+        by_columns(data, plan)
+    } else {
+        by_rows(data, plan)
+    }
 }
 
 /// One sum after the other, each from memory that is contiguous or nearly so.
@@ -27,7 +31,11 @@ fn by_rows<T: Element>(data: &[T], plan: &Plan) -> Vec<T::Sum> {
         row_chunk(data, first, &plan.reduced, begin, CHUNK.min(n - begin))
     };
     let parts = map(outputs * chunks, n.min(CHUNK), chunk);
-    if chunks == 1 { parts } else { map(outputs, chunks, |o| levels(&parts[o * chunks..][..chunks])) }
+    if chunks == 1 {
+        parts
+    } else {
+        map(outputs, chunks, |o| levels(&parts[o * chunks..][..chunks]))
+    }
 }
 
 /// The values of `each` for `0 .. count`, each worth `work` elements, in parallel when that is worth it.
@@ -36,18 +44,33 @@ fn map<A: Send>(count: usize, work: usize, each: impl Fn(usize) -> A + Send + Sy
     if count <= grain {
         return (0..count).map(each).collect();
     }
-    (0..count).into_par_iter().with_min_len(grain).map(each).collect()
+    (0..count)
+        .into_par_iter()
+        .with_min_len(grain)
+        .map(each)
+        .collect()
 }
 
 /// The result of one chunk of `count` elements from element `begin` of a sum on.
-fn row_chunk<T: Element>(data: &[T], first: isize, reduced: &Axes<1>, begin: usize, count: usize) -> T::Sum {
+fn row_chunk<T: Element>(
+    data: &[T],
+    first: isize,
+    reduced: &Axes<1>,
+    begin: usize,
+    count: usize,
+) -> T::Sum {
     let mut lanes = [T::Sum::IDENTITY; LANES];
     match reduced.stride.as_slice() {
         [] => lanes[0] = lanes[0].plus(data[first.unsigned_abs()].widen()),
         &[[stride]] => {
             let start = (first + begin.cast_signed() * stride).unsigned_abs();
             let stride = stride.unsigned_abs();
-            add_rows(&mut lanes, &data[start..=start + (count - 1) * stride], stride, count);
+            add_rows(
+                &mut lanes,
+                &data[start..=start + (count - 1) * stride],
+                stride,
+                count,
+            );
         }
         _ => {
             let mut row = [T::default(); LANES];
@@ -67,18 +90,27 @@ fn add_rows<T: Element>(lanes: &mut [T::Sum; LANES], elements: &[T], stride: usi
         0 => (0..count).for_each(|i| lanes[i % LANES] = lanes[i % LANES].plus(elements[0].widen())),
         1 => {
             for row in elements.chunks(LANES) {
-                lanes.iter_mut().zip(row).for_each(|(lane, element)| *lane = lane.plus(element.widen()));
+                lanes
+                    .iter_mut()
+                    .zip(row)
+                    .for_each(|(lane, element)| *lane = lane.plus(element.widen()));
             }
         }
         2 => {
             for row in elements.chunks(2 * LANES) {
-                lanes.iter_mut().zip(row.chunks(2)).for_each(|(lane, pair)| *lane = lane.plus(pair[0].widen()));
+                lanes
+                    .iter_mut()
+                    .zip(row.chunks(2))
+                    .for_each(|(lane, pair)| *lane = lane.plus(pair[0].widen()));
             }
         }
         _ => {
             for row in elements.chunks(stride * LANES) {
                 let row = row.iter().step_by(stride);
-                lanes.iter_mut().zip(row).for_each(|(lane, element)| *lane = lane.plus(element.widen()));
+                lanes
+                    .iter_mut()
+                    .zip(row)
+                    .for_each(|(lane, element)| *lane = lane.plus(element.widen()));
             }
         }
     }
@@ -86,7 +118,9 @@ fn add_rows<T: Element>(lanes: &mut [T::Sum; LANES], elements: &[T], stride: usi
 
 /// Elements `from ..` of a sum into `row`.
 fn gather<T: Element>(data: &[T], first: isize, reduced: &Axes<1>, from: usize, row: &mut [T]) {
-    let (Some(&inner), Some(&[stride])) = (reduced.len.last(), reduced.stride.last()) else { return };
+    let (Some(&inner), Some(&[stride])) = (reduced.len.last(), reduced.stride.last()) else {
+        return;
+    };
     let mut done = 0;
     while done < row.len() {
         let at = from + done;
@@ -145,7 +179,14 @@ fn by_columns<T: Element>(data: &[T], plan: &Plan) -> Vec<T::Sum> {
         let first = plan.kept.offsets(row * width + tile * TILE)[0];
         let begin = chunk * CHUNK;
         let columns = TILE.min(width - tile * TILE);
-        column_chunk(data, first, (columns, stride), &plan.reduced, begin, CHUNK.min(n - begin))
+        column_chunk(
+            data,
+            first,
+            (columns, stride),
+            &plan.reduced,
+            begin,
+            CHUNK.min(n - begin),
+        )
     };
     let parts = map(tiles * rows * chunks, n.min(CHUNK) * width.min(TILE), tile).concat();
     if chunks == 1 {
@@ -175,23 +216,41 @@ fn column_chunk<T: Element>(
             let start = (first + reduced.offsets(begin + element)[0]).unsigned_abs();
             let row = &data[start..=start + (columns - 1) * stride];
             match stride {
-                0 => sums.iter_mut().take(columns).for_each(|sum| *sum = sum.plus(row[0].widen())),
-                1 => sums.iter_mut().zip(row).for_each(|(sum, element)| *sum = sum.plus(element.widen())),
-                2 => sums.iter_mut().zip(row.chunks(2)).for_each(|(sum, pair)| *sum = sum.plus(pair[0].widen())),
-                _ => sums.iter_mut().zip(row.iter().step_by(stride)).for_each(|(sum, element)| *sum = sum.plus(element.widen())),
+                0 => sums
+                    .iter_mut()
+                    .take(columns)
+                    .for_each(|sum| *sum = sum.plus(row[0].widen())),
+                1 => sums
+                    .iter_mut()
+                    .zip(row)
+                    .for_each(|(sum, element)| *sum = sum.plus(element.widen())),
+                2 => sums
+                    .iter_mut()
+                    .zip(row.chunks(2))
+                    .for_each(|(sum, pair)| *sum = sum.plus(pair[0].widen())),
+                _ => sums
+                    .iter_mut()
+                    .zip(row.iter().step_by(stride))
+                    .for_each(|(sum, element)| *sum = sum.plus(element.widen())),
             }
         }
         let level = lane.trailing_ones() as usize;
         for waiting in &stack[..level] {
-            sums.iter_mut().zip(waiting).for_each(|(sum, left)| *sum = left.plus(*sum));
+            sums.iter_mut()
+                .zip(waiting)
+                .for_each(|(sum, left)| *sum = left.plus(*sum));
         }
         stack[level] = sums;
     }
     // The right neighbours still missing hold the identity: what waits is joined from the smallest, the last, upwards.
     let mut waiting = (0..=LEVELS).filter(|level| lanes >> level & 1 == 1);
-    let mut sums = waiting.next().map_or([T::Sum::IDENTITY; TILE], |level| stack[level]);
+    let mut sums = waiting
+        .next()
+        .map_or([T::Sum::IDENTITY; TILE], |level| stack[level]);
     for level in waiting {
-        sums.iter_mut().zip(&stack[level]).for_each(|(sum, left)| *sum = left.plus(*sum));
+        sums.iter_mut()
+            .zip(&stack[level])
+            .for_each(|(sum, left)| *sum = left.plus(*sum));
     }
     sums[..columns].to_vec()
 }

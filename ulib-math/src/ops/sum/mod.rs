@@ -68,7 +68,8 @@ pub fn sum<T: Element>(view: &View<'_, T>, axes: &[usize]) -> Result<ArrayD<T::S
     let out = Layout::contiguous(&shape)?;
     let mut values = vec![T::Sum::default(); out.len()];
     sum_to(view, axes, &kept, &out, &mut values).map_err(|error| error.context("sum"))?;
-    ArrayD::from_shape_vec(IxDyn(&shape), values).map_err(|error| Error::layout("sum", error.to_string()))
+    ArrayD::from_shape_vec(IxDyn(&shape), values)
+        .map_err(|error| Error::layout("sum", error.to_string()))
 }
 
 /// The sum of all elements of `view`: [`sum()`] over every axis, as a number.
@@ -98,7 +99,11 @@ pub fn sum_all<T: Element>(view: &View<'_, T>) -> Result<T::Sum> {
 ///
 /// # Errors
 /// As [`sum()`]; kind `Shape` when `out` has not the shape of the kept axes.
-pub fn sum_into<T: Element>(view: &View<'_, T>, axes: &[usize], mut out: ViewMut<'_, T::Sum>) -> Result<()> {
+pub fn sum_into<T: Element>(
+    view: &View<'_, T>,
+    axes: &[usize],
+    mut out: ViewMut<'_, T::Sum>,
+) -> Result<()> {
     let kept = kept_axes(view.layout(), axes)?;
     let shape: Vec<usize> = kept.iter().map(|&axis| view.shape()[axis]).collect();
     if out.shape() != shape {
@@ -119,7 +124,11 @@ pub fn sum_into<T: Element>(view: &View<'_, T>, axes: &[usize], mut out: ViewMut
         }
         _ => {
             let layout = out.layout().clone();
-            let mut guard = if out.is_whole() { out.block_mut().overwrite()? } else { out.block_mut().write()? };
+            let mut guard = if out.is_whole() {
+                out.block_mut().overwrite()?
+            } else {
+                out.block_mut().write()?
+            };
             sum_to(view, axes, &kept, &layout, elements_mut(&mut guard)?)?;
             guard.commit()
         }
@@ -128,12 +137,19 @@ pub fn sum_into<T: Element>(view: &View<'_, T>, axes: &[usize], mut out: ViewMut
 }
 
 /// The sums into host memory.
-fn sum_to<T: Element>(view: &View<'_, T>, axes: &[usize], kept: &[usize], out: &Layout, to: &mut [T::Sum]) -> Result<()> {
+fn sum_to<T: Element>(
+    view: &View<'_, T>,
+    axes: &[usize],
+    kept: &[usize],
+    out: &Layout,
+    to: &mut [T::Sum],
+) -> Result<()> {
     if out.is_empty() {
         return Ok(());
     }
     if view.is_empty() {
-        out.offsets().for_each(|offset| to[offset] = T::Sum::default());
+        out.offsets()
+            .for_each(|offset| to[offset] = T::Sum::default());
         return Ok(());
     }
     let plan = Plan::new(view.layout(), axes, kept, out)?;
@@ -152,7 +168,12 @@ fn kept_axes(layout: &Layout, axes: &[usize]) -> Result<Vec<usize>> {
     let ndim = layout.ndim();
     for (i, &axis) in axes.iter().enumerate() {
         if axis >= ndim || axes[..i].contains(&axis) {
-            return Err(Error::invalid("sum", "axes", format_args!("{axes:?}"), format!("different axes below {ndim}")));
+            return Err(Error::invalid(
+                "sum",
+                "axes",
+                format_args!("{axes:?}"),
+                format!("different axes below {ndim}"),
+            ));
         }
     }
     Ok((0..ndim).filter(|axis| !axes.contains(axis)).collect())

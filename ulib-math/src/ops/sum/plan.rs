@@ -25,7 +25,12 @@ pub(super) struct Plan {
 
 impl Plan {
     /// For the reduced `axes` and the `kept` ones of a source, and an output with the shape of the kept ones.
-    pub(super) fn new(layout: &Layout, axes: &[usize], kept: &[usize], out: &Layout) -> Result<Self> {
+    pub(super) fn new(
+        layout: &Layout,
+        axes: &[usize],
+        kept: &[usize],
+        out: &Layout,
+    ) -> Result<Self> {
         let mut reduced = Axes::new([&layout.select_axes(axes)?], 0);
         let mut kept = Axes::new([&layout.select_axes(kept)?, out], 0);
         // Turning a reduced axis around moves its start, which is the same for every output.
@@ -41,12 +46,22 @@ impl Plan {
 
     /// Whether neighbours in memory belong to different sums.
     pub(super) fn by_columns(&self) -> bool {
-        by_columns(self.reduced.count(), self.kept.count(), self.reduced.stride.last().map(|s| s[0]), self.kept.stride.last().map(|s| s[0]))
+        by_columns(
+            self.reduced.count(),
+            self.kept.count(),
+            self.reduced.stride.last().map(|s| s[0]),
+            self.kept.stride.last().map(|s| s[0]),
+        )
     }
 }
 
 /// Whether to go along the kept axes, for sums of `n` elements and fastest strides of both kinds.
-pub(super) fn by_columns(n: usize, outputs: usize, reduced: Option<isize>, kept: Option<isize>) -> bool {
+pub(super) fn by_columns(
+    n: usize,
+    outputs: usize,
+    reduced: Option<isize>,
+    kept: Option<isize>,
+) -> bool {
     let kept_is_faster = match (reduced, kept) {
         (Some(reduced), Some(kept)) => kept < reduced,
         (None, Some(_)) => true,

@@ -1,0 +1,32 @@
+//! Times of every operation: on the host with one thread and with all, on a device with the data resident, and on a device
+//! with the data going there and back.
+//!
+//! `cargo bench --bench ops` runs on the machine's own driver; without a GPU only the host is timed. Throughput is
+//! in bytes of the cache lines touched: a voxel counts its 8 bytes although only its Value is used. Device times are wall
+//! times after a synchronise. `ULIB_BENCH_LARGE=1` adds arrays of 2 GiB.
+#![allow(
+    missing_docs,
+    reason = "criterion's macros make undocumented functions"
+)]
+#![allow(clippy::expect_used, reason = "a bench that cannot run has failed")]
+
+use criterion::{criterion_group, criterion_main};
+
+#[path = "ops/support.rs"]
+mod support;
+
+#[path = "ops/copy.rs"]
+mod copy;
+#[path = "ops/fill.rs"]
+mod fill;
+#[path = "ops/scale.rs"]
+mod scale;
+#[path = "ops/sum.rs"]
+mod sum;
+
+criterion_group! {
+    name = benches;
+    config = support::config();
+    targets = fill::bench, scale::bench, sum::bench, sum::profiles, copy::bench
+}
+criterion_main!(benches);
