@@ -14,6 +14,7 @@ With ``ULIB_REQUIRE_CUDA=1`` a test that would be skipped for the lack of a card
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
 import subprocess
 import sys
@@ -50,6 +51,10 @@ def skip_or_fail(reason: str) -> None:
     if REQUIRE_CUDA:
         pytest.fail(f"ULIB_REQUIRE_CUDA=1, but: {reason}")
     pytest.skip(reason)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "real: needs a GPU, its driver and the consumer library named in the test")
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -95,9 +100,9 @@ def consumer(real: None) -> Callable[[str], object]:
 
     def load(name: str) -> object:
         try:
-            return pytest.importorskip(name, exc_type=ImportError) if not REQUIRE_CUDA else __import__(name)
+            return importlib.import_module(name)
         except ImportError as error:
-            pytest.fail(f"ULIB_REQUIRE_CUDA=1, but {name} cannot be imported: {error}")
+            skip_or_fail(f"{name} cannot be imported: {error}")
 
     return load
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,9 +42,9 @@ def reason(compiler: str) -> str | None:
 
 
 def _probe_numba() -> None:
-    from numba import cuda
+    cuda = import_module("numba.cuda")
 
-    def scale(values, factor):  # type: ignore[no-untyped-def]
+    def scale(values: Any, factor: Any) -> None:
         i = cuda.grid(1)
         if i < values.size:
             values[i] *= factor
@@ -53,8 +54,7 @@ def _probe_numba() -> None:
 
 
 def _probe_cupy() -> None:
-    import cupy
-
+    cupy = import_module("cupy")
     # A number no cache has seen, so that the compiler runs, and finds the headers every kernel of CuPy includes.
     number = int.from_bytes(os.urandom(3), "little")
     kernel = cupy.ElementwiseKernel("float32 x", "float32 y", f"y = x * {number}.0f", "ulib_probe")

@@ -1,12 +1,43 @@
 """The native part of uLib."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from typing_extensions import CapsuleType, Self
+from typing_extensions import CapsuleType, Self, disjoint_base
+
+__all__ = [
+    "BulkArray",
+    "device_count",
+    "device_errors",
+    "device_held",
+    "device_memory_info",
+    "device_name",
+    "device_unavailable_reason",
+    "DeviceUnavailableError",
+    "DriverError",
+    "ForkedError",
+    "OutOfMemoryError",
+    "ResidencyError",
+    "HostView",
+    "HostBytes",
+    "DeviceView",
+    "EventTable",
+    "FloatCollection",
+    "GeantEventCollection",
+    "Image",
+    "LineCollection",
+    "MultiVoxImage",
+    "MuonScatterCollection",
+    "VoxImage",
+    "Placed",
+    "Transfers",
+    "ArrayView",
+    "__version__",
+]
 
 __version__: Final[str]
 
@@ -47,6 +78,7 @@ class Transfers:
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
+@disjoint_base
 class Placed:
     """An object that knows where its numbers are and where they should be."""
 
@@ -77,6 +109,7 @@ class Placed:
     def IsShared(self) -> bool:
         """Whether somebody outside may be using the device copy."""
 
+@disjoint_base
 class BulkArray(Placed):
     """An object whose numbers other libraries see as an array."""
 
@@ -121,8 +154,9 @@ class BulkArray(Placed):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> CapsuleType: ...
-    def __buffer__(self, flags: int, /) -> memoryview: ...
-    def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+    if sys.version_info >= (3, 12):
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+        def __release_buffer__(self, buffer: memoryview, /) -> None: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Any]: ...
 
@@ -188,16 +222,18 @@ class HostView:
         self,
         *_exception: type[BaseException] | BaseException | TracebackType | None,
     ) -> None: ...
-    def __buffer__(self, flags: int, /) -> memoryview: ...
-    def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+    if sys.version_info >= (3, 12):
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+        def __release_buffer__(self, buffer: memoryview, /) -> None: ...
     def __len__(self) -> int: ...
 
 @final
 class HostBytes:
     """The bytes of a host copy, as ``__array_interface__`` gives them."""
 
-    def __buffer__(self, flags: int, /) -> memoryview: ...
-    def __release_buffer__(self, buffer: memoryview, /) -> None: ...
+    if sys.version_info >= (3, 12):
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+        def __release_buffer__(self, buffer: memoryview, /) -> None: ...
 
 class Image(BulkArray):
     """A three-dimensional image: voxels on a regular grid in space."""

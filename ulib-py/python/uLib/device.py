@@ -7,6 +7,7 @@ ordinal, counted from 0.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import _compilers, _ulib
@@ -258,21 +259,17 @@ def _host_copy(obj: Any) -> numpy.ndarray[Any, Any] | None:
     return None
 
 
+# By name, so that type checkers need none of the three.
 def _numba_array(view: Any) -> Any:
-    from numba import cuda
-
-    return cuda.as_cuda_array(view)
+    return import_module("numba.cuda").as_cuda_array(view)
 
 
 def _cupy_array(view: Any) -> Any:
-    import cupy
-
-    return cupy.asarray(view)
+    return import_module("cupy").asarray(view)
 
 
 def _torch_array(view: Any) -> Any:
-    import torch
-
+    torch = import_module("torch")
     if not torch.cuda.is_available():
         raise RuntimeError("this PyTorch has no CUDA")
     return torch.as_tensor(view, device="cuda")

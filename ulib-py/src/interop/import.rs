@@ -98,7 +98,10 @@ impl HostArray {
         let array = numpy.call_method1(intern!(py, "asarray"), (object,))?;
         let found = array.getattr(intern!(py, "dtype"))?;
         if array.getattr(intern!(py, "ndim"))?.extract::<usize>()? == 0
-            && !matches!(found.getattr(intern!(py, "kind"))?.extract()?, 'O' | 'U' | 'S')
+            && !matches!(
+                found.getattr(intern!(py, "kind"))?.extract()?,
+                'O' | 'U' | 'S'
+            )
         {
             return Err(PyValueError::new_err(format!(
                 "{op}: {} is a single number, not an array; Fill sets every element to it",

@@ -159,7 +159,10 @@ impl Image {
                 let moves = object.image().ok_or_else(no_image)?.grid().order() != order;
                 if moves && block(object)?.host_exports() > 0 {
                     // The view would show the same memory, with other voxels in it.
-                    return Err(Error::busy("SetDataOrder", "a view of the host copy is in use"));
+                    return Err(Error::busy(
+                        "SetDataOrder",
+                        "a view of the host copy is in use",
+                    ));
                 }
                 object.image_mut().ok_or_else(no_image)?.set_order(order)
             })

@@ -1,0 +1,127 @@
+"""`uLib.device`: returns and sentences."""
+
+import numpy as np
+import pytest
+import uLib
+from uLib import device
+
+
+def test_without_a_driver(nodriver):
+    assert device.available() is False
+    assert isinstance(device.unavailable_reason(), str)
+    assert device.count() == 0
+    assert device.name() is None and device.name(3) is None
+    assert device.memory_info() == (0, 0) and device.held() == (0, 0) and device.held(0) == (0, 0)
+    assert device.describe() == f"no GPU: {device.unavailable_reason()}"
+    assert device.kernels_available() is False
+    assert device.kernels_unavailable_reason() == device.unavailable_reason()
+    assert device.errors() == []
+
+
+def test_the_first_sentence(python, tmp_path):
+    """A machine with no driver library at all, wherever this runs: the loader finds nothing by the names it tries."""
+    done = python("from uLib import device; print(device.unavailable_reason())", ULIB_CUDA_DRIVER=None)
+    if done.stdout.strip() != "None":
+        assert done.stdout.strip() == "no NVIDIA driver library: libcuda.so.1"
+
+
+def test_with_a_device(gpu):
+    assert device.available() is True and device.unavailable_reason() is None
+    assert device.count() >= 1
+    name = device.name()
+    assert isinstance(name, str) and name
+    free, total = device.memory_info()
+    assert 0 < free <= total
+    assert device.held() == device.held(0) or device.count() > 1
+    line = device.describe()
+    assert name in line and "uLib holds" in line and "\n" not in line
+    image = uLib.VoxImage(32, 32, 32)
+    before = device.held()
+    image.SetPreferredDevice("Device")
+    assert device.held() == (before[0] + 262144, before[1] + 1)
+
+
+def test_locations_of_other_things():
+    assert device.location(np.zeros(3)) == "Host"
+    assert device.is_device_resident(np.zeros(3)) is False
+    assert device.location(b"abc") == "Host"
+    for helper in (device.location, device.is_device_resident):
+        with pytest.raises(TypeError, match="int"):
+            helper(5)
+    assert device.array_info(np.zeros(3)) is None and device.as_array(np.zeros(3)) is None
+    np.testing.assert_array_equal(device.as_array([1, 2], copy_to_host=True) if False else device.as_array(np.arange(2), copy_to_host=True), [0, 1])
+    assert device.as_array(object(), copy_to_host=True) is None
+
+
+def test_as_array_to_the_host_is_one_bulk_copy():
+    image = uLib.VoxImage(4, 4, 4)
+    image.SetValues(np.arange(64))
+    image.SetPreferredDevice("Device")
+    before = image.Transfers
+    a = device.as_array(image, copy_to_host=True)
+    assert isinstance(a, np.ndarray) and a.flags.owndata and a.flags.writeable
+    np.testing.assert_array_equal(a, np.arange(64))
+    assert image.Transfers.downloads - before.downloads <= 1
+
+
+def test_as_array_says_when_no_library_can_take_it(gpu, mode, monkeypatch):
+    if mode == "real":
+        pytest.skip("about a machine without consumers; the software driver has none")
+    import sys
+
+    for library in ("numba", "cupy", "torch"):
+        monkeypatch.setitem(sys.modules, library, None)
+    image = uLib.VoxImage(2, 2, 2)
+    image.SetPreferredDevice("Device")
+    with pytest.raises(RuntimeError, match="numba.*CuPy.*PyTorch"):
+        device.as_array(image)
+    assert not image.IsShared()
+    image.SetPreferredDevice("Host")
+    assert device.as_array(image) is None
+
+
+def test_kernels_available_names_unknown_compilers():
+    for ask in (device.kernels_available, device.kernels_unavailable_reason):
+        with pytest.raises(ValueError, match="nvcc"):
+            ask("nvcc")
+
+
+def test_kernels_available_says_what_is_missing(gpu, mode, monkeypatch):
+    from uLib import _compilers
+
+    monkeypatch.setattr(_compilers, "_answers", {})
+    monkeypatch.setattr(_compilers, "installed", lambda: [])
+    assert device.kernels_available() is False
+    assert "neither numba-cuda nor CuPy" in device.kernels_unavailable_reason()
+    assert device.kernels_unavailable_reason("cupy") == "cupy is not installed"
+
+
+@pytest.mark.parametrize(
+    ("error", "names"),
+    [
+        ("No supported GPU compute capabilities found. Please check your cudatoolkit version", ["libcudart", "CUDA_HOME", "LD_LIBRARY_PATH"]),
+        ("libNVVM cannot be found. Do `conda install cudatoolkit`", ["libNVVM", "CUDA_HOME"]),
+        ("libnvrtc.so.12: cannot open shared object file", ["NVRTC", "CUDA_HOME", "LD_LIBRARY_PATH"]),
+        ("something else", ["something else"]),
+    ],
+)
+def test_kernels_unavailable_reason_names_the_cause(gpu, monkeypatch, error, names):
+    from uLib import _compilers
+
+    def fails():
+        raise RuntimeError(error)
+
+    def works():
+        pass
+
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    monkeypatch.setattr(_compilers, "_answers", {})
+    monkeypatch.setattr(_compilers, "installed", lambda: ["numba", "cupy"])
+    monkeypatch.setitem(_compilers.PROBES, "numba", fails)
+    monkeypatch.setitem(_compilers.PROBES, "cupy", works)
+    reason = device.kernels_unavailable_reason()
+    assert reason.startswith("numba: ")
+    for name in names:
+        assert name in reason
+    assert device.kernels_available() is False, "never admits a snippet that fails"
+    assert device.kernels_available("cupy") is True

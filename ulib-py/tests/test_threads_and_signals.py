@@ -1,0 +1,177 @@
+"""Threads, the interpreter lock, and Ctrl-C."""
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import uLib
+
+
+def run_all(work, count=8):
+    errors = []
+    barrier = threading.Barrier(count)
+
+    def body(index):
+        try:
+            barrier.wait()
+            work(index)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=body, args=(index,)) for index in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive(), "deadlock"
+    assert not errors, errors
+
+
+def test_eight_readers_cause_one_download(gpu):
+    image = uLib.VoxImage(64, 64, 64)
+    image.SetValues(np.arange(64**3))
+    image.SetPreferredDevice("Device")
+    image.Scale(1)
+    before = image.Transfers.downloads
+    seen = []
+
+    def read(index):
+        seen.append(float(np.asarray(image)[1000 + index]))
+
+    run_all(read)
+    assert sorted(seen) == [1000.0 + i for i in range(8)]
+    assert image.Transfers.downloads == before + 1
+
+
+def test_mixed_use_from_many_threads():
+    image = uLib.VoxImage(16, 16, 16)
+    image.SetPreferredDevice("Device")
+
+    def work(index):
+        for step in range(30):
+            image.SetValue(index, step)
+            assert image.GetValue(index) == step
+            kind = (index + step) % 5
+            if kind == 0:
+                image.Update()
+            elif kind == 1:
+                image.Sum(axis=0)
+            elif kind == 2:
+                image.GetDataLocation(), image.IsDeviceResident(), repr(image)
+            elif kind == 3:
+                image.GetValues()
+            elif image.CanUseDevice():
+                image.DeviceView().Close()
+
+    run_all(work)
+    assert [image.GetValue(i) for i in range(8)] == [29] * 8
+
+
+def test_resizes_and_reads_from_many_threads():
+    table = uLib.EventTable("a,b")
+
+    def work(index):
+        for step in range(50):
+            table.AddRow((index, step))
+            assert len(table) >= step
+
+    run_all(work)
+    assert table.Rows == 400
+    assert table.Column("b").Sum() == 8 * sum(range(50))
+
+
+def test_the_interpreter_runs_while_a_copy_does(fake):
+    image = uLib.VoxImage(128, 128, 64)  # 8 MiB
+    fake(f"bandwidth {32 << 20}")  # a quarter of a second
+    ticks = 0
+    done = threading.Event()
+
+    def copy():
+        image.SetPreferredDevice("Device")
+        done.set()
+
+    thread = threading.Thread(target=copy)
+    thread.start()
+    while not done.is_set():
+        ticks += 1
+        time.sleep(0.001)
+    thread.join()
+    assert ticks > 5, "the copy held the interpreter"
+    assert image.IsDeviceResident()
+
+
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_ctrl_c_during_a_long_copy(fake, direction):
+    image = uLib.VoxImage(256, 256, 64)  # 32 MiB, by the staging ring
+    image.Fill(3)
+    if direction == "down":
+        image.SetPreferredDevice("Device")
+        image.Scale(2)
+    fake(f"bandwidth {16 << 20}")  # two seconds
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        if direction == "up":
+            image.SetPreferredDevice("Device")
+        else:
+            image.GetValues()
+    timer.join()
+    fake("bandwidth 0")
+    assert image.GetPreferredDevice() == "Device"
+    assert image.GetValue(7) == (6 if direction == "down" else 3), "nothing is lost"
+    assert image.Update() is True and image.IsDeviceResident()
+
+
+def test_a_signal_handler_that_uses_the_object_gets_an_error_not_a_deadlock(fake):
+    image = uLib.VoxImage(256, 256, 64)
+    fake(f"bandwidth {32 << 20}")
+    found = []
+
+    def handler(number, frame):
+        try:
+            found.append(image.GetValue(0))
+        except BufferError as error:
+            found.append(error)
+
+    old = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        assert image.SetPreferredDevice("Device") is True
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    assert len(found) == 1 and isinstance(found[0], BufferError)
+
+
+def test_exceptions_of_handlers_reach_the_caller(fake):
+    class Stop(Exception):
+        pass
+
+    def handler(number, frame):
+        raise Stop("enough")
+
+    image = uLib.VoxImage(256, 256, 64)
+    fake(f"bandwidth {16 << 20}")
+    old = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(Stop, match="enough"):
+            image.SetPreferredDevice("Device")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    fake("bandwidth 0")
+    assert image.Update() is True
+
+
+def test_switching_threads_often():
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        test_mixed_use_from_many_threads()
+    finally:
+        sys.setswitchinterval(interval)
