@@ -80,6 +80,7 @@ impl HostBuf {
         // SAFETY: `gap <= ALIGNMENT`, and `layout` has `ALIGNMENT` bytes more than `capacity`, so the start and all
         // `capacity` bytes after it are inside the allocation.
         let ptr = unsafe { base.add(gap) };
+        prefer_huge_pages(ptr, capacity);
         Ok(Self::new(ptr, capacity, Memory::Heap(base, layout)))
     }
 
@@ -214,6 +215,28 @@ impl Count {
         self.0.load(Ordering::Acquire)
     }
 }
+
+/// From this size on, memory is asked to come in huge pages: touching a fresh buffer for the first time is what makes
+/// a large download slow otherwise.
+#[cfg(target_os = "linux")]
+const HUGE_FROM_BYTES: usize = 4 << 20;
+
+/// Advises the whole pages of a fresh allocation. The answer does not matter.
+#[cfg(target_os = "linux")]
+fn prefer_huge_pages(start: NonNull<u8>, len: usize) {
+    const PAGE: usize = 4096;
+    if len < HUGE_FROM_BYTES {
+        return;
+    }
+    let gap = start.as_ptr().align_offset(PAGE).min(len);
+    let whole = (len - gap) / PAGE * PAGE;
+    // SAFETY: the range lies inside the allocation; the advice changes how it is backed, not what it contains. On a
+    // system with larger pages the call fails.
+    unsafe { libc::madvise(start.as_ptr().add(gap).cast(), whole, libc::MADV_HUGEPAGE) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn prefer_huge_pages(_start: NonNull<u8>, _len: usize) {}
 
 fn dangling() -> NonNull<u8> {
     NonNull::<Aligned>::dangling().cast()
