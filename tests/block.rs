@@ -26,6 +26,8 @@ mod forks;
 mod kernels;
 #[path = "block/placement.rs"]
 mod placement;
+#[path = "block/random.rs"]
+mod random;
 #[path = "block/resizing.rs"]
 mod resizing;
 #[path = "block/shared.rs"]

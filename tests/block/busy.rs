@@ -210,3 +210,16 @@ fn a_view_or_a_guard_does_not_keep_the_block() {
     assert_eq!(unsafe { view.as_ptr().cast::<u32>().read() }, numbers(1)[0]);
     view.close().unwrap();
 }
+
+#[test]
+fn host_bytes_can_be_cast_to_any_element() {
+    let Some(_driver) = common::gpu() else { return };
+    for len in [0, 1, 63, 64, 4095, 4096, 100_000, 5 << 20] {
+        let mut block = Block::zeroed(len).unwrap();
+        assert_eq!(block.export_host().unwrap().as_ptr().addr() % 64, 0);
+        block.set_preferred(DEVICE).unwrap();
+        assert_eq!(block.export_host().unwrap().as_ptr().addr() % 64, 0);
+        block.append(&[1]).unwrap();
+        assert_eq!(block.export_host().unwrap().as_ptr().addr() % 64, 0);
+    }
+}

@@ -37,10 +37,11 @@ fn launch(stream: &Stream, ptr: u64, value: u32, count: usize) -> Result<()> {
     let _context = stream.device().bind()?;
     match raw_fill(stream, ptr, value, count).0 {
         0 => Ok(()),
-        code => {
-            let words = format!("{}", code.cast_signed());
-            Err(Error::driver(code.cast_signed(), "cuMemsetD32Async", words))
-        }
+        code => Err(Error::driver(
+            code.cast_signed(),
+            "cuMemsetD32Async",
+            code.to_string(),
+        )),
     }
 }
 

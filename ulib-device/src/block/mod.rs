@@ -65,7 +65,8 @@ use transfers::{Cause, Counters};
 ///
 /// Reading, moving and sharing take `&self` and may happen on any thread; what they change is locked inside. Writing
 /// and resizing take `&mut self`, so no guard of a reader lives meanwhile. Nothing here panics or waits for another
-/// holder: what excludes an access makes it fail with kind `Busy`.
+/// holder: what excludes an access makes it fail with kind `Busy`. Threads wait only for each other's transfers, during
+/// which the block is locked; a watch ([`crate::hooks`]) that runs meanwhile must not access the block it watches.
 ///
 /// Host bytes start at a multiple of 64, so [`HostRef`] can be cast to any element type.
 ///

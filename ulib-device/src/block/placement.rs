@@ -56,6 +56,8 @@ impl Block {
 
     /// Sets who decides about placement from now on. Where the data is does not change before the next
     /// [`set_preferred`](Self::set_preferred) or [`update`](Self::update).
+    ///
+    /// The policy is asked while the block is locked, so it must not access the block.
     pub fn set_policy(&self, policy: Arc<dyn PlacementPolicy>) {
         self.inner.lock().policy = Some(policy);
     }
