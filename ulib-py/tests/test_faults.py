@@ -85,9 +85,9 @@ def test_larger_than_the_card(gpu):
     side = 1024 if total < 1 << 31 else None
     if side is None:
         pytest.skip("the host may not hold more than a real card; the software driver's card is small")
-    image = uLib.VoxImage(side, side, 128)  # 1 GiB of voxels
+    image = uLib.VoxImage(side, side, 160)  # 1.25 GiB of voxels
     assert image.SetPreferredDevice("Device") is False
-    assert "out of device memory: needs 1073741824 bytes" in image.GetDataLocation()
+    assert "out of device memory: needs 1342177280 bytes" in image.GetDataLocation()
 
 
 def test_a_broken_context_is_raised_with_the_drivers_words(fake, python):
