@@ -12,7 +12,7 @@ use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMemoryView, PyTuple};
+use pyo3::types::{PyDict, PyMemoryView, PyTuple, PyWeakrefMethods, PyWeakrefReference};
 
 use crate::cell::drop_detached;
 use crate::errors::IntoPyResult;
@@ -33,8 +33,9 @@ pub(crate) struct HostView {
 
 struct State {
     open: Option<ulib_device::block::HostView>,
-    /// The array given out, to be made read-only when the view closes.
-    array: Option<Py<PyAny>>,
+    /// The array given out, to be made read-only when the view closes. Weak: the array holds a
+    /// buffer of the view, and two that hold each other would never end.
+    array: Option<Py<PyWeakrefReference>>,
 }
 
 impl Drop for HostView {
@@ -78,12 +79,14 @@ impl HostView {
     fn Array<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let this = slf.get();
-        if let Some(array) = &this.state().array {
-            return Ok(array.bind(py).clone());
+        let given = this.state().array.as_ref().map(|array| array.clone_ref(py));
+        if let Some(array) = given.and_then(|array| array.bind(py).upgrade()) {
+            return Ok(array);
         }
         let numpy = py.import(intern!(py, "numpy"))?;
         let array = numpy.call_method1(intern!(py, "asarray"), (PyMemoryView::from(slf)?,))?;
-        this.state().array = Some(array.clone().unbind());
+        let weak = PyWeakrefReference::new(&array)?.unbind();
+        this.state().array = Some(weak);
         Ok(array)
     }
 
@@ -102,13 +105,11 @@ impl HostView {
         let Some(open) = open else {
             return Ok(());
         };
-        if let Some(array) = array {
+        if let Some(array) = array.and_then(|array| array.bind(py).upgrade()) {
             // Whoever still has the array keeps its memory, which the object leaves to it.
             let keywords = PyDict::new(py);
             keywords.set_item(intern!(py, "write"), false)?;
-            array
-                .bind(py)
-                .call_method(intern!(py, "setflags"), (), Some(&keywords))?;
+            array.call_method(intern!(py, "setflags"), (), Some(&keywords))?;
         }
         self.source.holder.write(py, |_object| open.close()).py()
     }

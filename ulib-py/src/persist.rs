@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use ulib_core::{Error, PreferredDevice};
+use ulib_core::{Error, ErrorKind, PreferredDevice};
 
 use crate::errors::IntoPyResult;
 use crate::source::{Holder, block};
@@ -47,7 +47,10 @@ pub(crate) fn load(
             })
         })
         .py()?;
-    // The preference is recorded in any case, and the location says why it was not honoured.
-    let _moved = holder.read(py, |object| object.placed().set_preferred_device(preferred));
-    Ok(())
+    // The preference is recorded in any case, and the location says why it was not honoured. Only the
+    // user's own interruption is no reason to go on.
+    match holder.read(py, |object| object.placed().set_preferred_device(preferred)) {
+        Err(error) if *error.kind() == ErrorKind::Interrupted => Err(error).py(),
+        _ => Ok(()),
+    }
 }

@@ -71,6 +71,7 @@ def test_out_of_memory_stays_on_the_host_with_both_counts(fake):
     sentence = image.GetDataLocation()
     assert sentence.startswith("Host (out of device memory: needs 32768 bytes") and "free" in sentence
     assert not hasattr(image, "__cuda_array_interface__") and image.Sum() == 4096
+    assert image.__dlpack_device__() == (1, 0) and np.from_dlpack(image).sum() == 4096
     with pytest.raises(uLib.OutOfMemoryError) as caught:
         image.DeviceView()
     assert caught.value.needs == 32768 and isinstance(caught.value, MemoryError)

@@ -221,3 +221,35 @@ def test_host_view_is_refused_under_a_buffer_and_ends_with_an_exception(image):
     assert image.GetValue(0) == 3
     image.HostView()  # dropped at once: closed
     assert image.GetValue(0) == 3
+
+
+def test_a_forgotten_host_view_ends_with_its_array(image):
+    a = image.HostView().Array
+    with pytest.raises(BufferError):
+        image.GetValue(0)
+    a[0] = 8
+    del a
+    gc.collect()
+    assert image.GetValue(0) == 8
+    view = image.HostView()
+    kept = view.Array
+    assert view.Array is kept
+    del kept
+    view.Array[1] = 9
+    del view
+    gc.collect()
+    assert image.GetValue(1) == 9
+
+
+def test_assigning_an_object_to_itself(image):
+    before = image.GetValues()
+    image.SetValues(image)
+    image.SetValues(np.asarray(image))
+    image.Grid().SetValues(image.Grid())
+    np.testing.assert_array_equal(np.asarray(image), before)
+    image.SetValues(np.asarray(image)[::-1])
+    np.testing.assert_array_equal(np.asarray(image), before[::-1])
+    floats = uLib.FloatCollection([1, 2, 3])
+    floats.SetValues(floats)
+    floats.SetValues(np.asarray(floats)[::-1])
+    assert list(floats) == [3, 2, 1]

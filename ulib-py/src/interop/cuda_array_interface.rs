@@ -4,7 +4,7 @@ use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTypeInfo, intern};
-use ulib_core::{Error, ErrorKind, PreferredDevice, Result};
+use ulib_core::{Error, ErrorKind, Location, PreferredDevice, Reason, Result};
 
 use crate::errors::{IntoPyResult, to_python};
 use crate::source::{Desc, Source, block};
@@ -83,18 +83,21 @@ pub(crate) fn is_absence(error: &Error) -> bool {
     )
 }
 
-/// Whether the numbers of `source` are on a device, or would go there when a pointer is asked
-/// for: the ordinal, without moving anything.
+/// The device whose pointer would be given for `source`, without moving anything: where the numbers
+/// are, or where they go when a pointer is asked for.
 pub(crate) fn device_now(py: Python<'_>, source: &Source) -> Result<Option<u32>> {
     source.holder.read(py, |object| {
         let placed = object.placed();
-        match placed.preferred_device() {
-            PreferredDevice::Device(ordinal)
-                if placed.is_device_resident() || placed.can_use_device() =>
-            {
-                Ok(Some(ordinal))
+        let PreferredDevice::Device(ordinal) = placed.preferred_device() else {
+            return Ok(None);
+        };
+        let goes = match placed.location() {
+            Location::Device { .. } => true,
+            Location::Host => false,
+            Location::HostBecause(reason) => {
+                matches!(reason, Reason::ChangedOnHost | Reason::AsPreferred)
             }
-            _ => Ok(None),
-        }
+        };
+        Ok(goes.then_some(ordinal))
     })
 }

@@ -58,16 +58,17 @@ impl Incoming {
         if object.is_instance_of::<PyString>() {
             return Err(PyTypeError::new_err(format!("{op}: text is no array")));
         }
-        if let Some(interface) = object.getattr_opt(intern!(py, "__cuda_array_interface__"))?
-            && !interface.is_none()
-        {
-            let array = DeviceArray::from_interface(object, &interface)?;
-            return Ok(Incoming::Device(array.of_type(dtype, op)?));
-        }
+        // DLPack first: it has an end, where reading the other marks its object as shared for good.
         if let Some((kind, id)) = dlpack::import::device_of(object)?
             && (kind == abi::CUDA || kind == abi::CUDA_MANAGED)
         {
             let array = DeviceArray::from_dlpack(object, id)?;
+            return Ok(Incoming::Device(array.of_type(dtype, op)?));
+        }
+        if let Some(interface) = object.getattr_opt(intern!(py, "__cuda_array_interface__"))?
+            && !interface.is_none()
+        {
+            let array = DeviceArray::from_interface(object, &interface)?;
             return Ok(Incoming::Device(array.of_type(dtype, op)?));
         }
         Ok(Incoming::Host(HostArray::of(object, dtype, op)?))
@@ -167,15 +168,16 @@ impl HostArray {
             let start = desc.offset_bytes()?;
             let target = &mut target[start..start + self.buffer.len_bytes()];
             // SAFETY: the buffer keeps as many contiguous bytes at its pointer (checked when it was
-            // taken, or made so by NumPy); `target` is our own memory of that length.
-            unsafe { std::ptr::copy_nonoverlapping(source, target.as_mut_ptr(), target.len()) };
+            // taken, or made so by NumPy); `target` is our own memory of that length. They may be the
+            // same memory, when an object is assigned to itself.
+            unsafe { std::ptr::copy(source, target.as_mut_ptr(), target.len()) };
             return Ok(());
         }
         let size = desc.itemsize();
         for_each_element(desc, |packed, strided| {
             let target = &mut target[strided..strided + size];
             // SAFETY: as above; `packed` counts up to the buffer's length, which `check` compared.
-            unsafe { std::ptr::copy_nonoverlapping(source.add(packed), target.as_mut_ptr(), size) };
+            unsafe { std::ptr::copy(source.add(packed), target.as_mut_ptr(), size) };
         })
     }
 }
