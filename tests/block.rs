@@ -11,6 +11,8 @@
 )]
 
 mod common;
+#[path = "block/program.rs"]
+mod program;
 #[path = "block/support.rs"]
 mod support;
 

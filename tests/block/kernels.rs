@@ -127,11 +127,13 @@ fn a_use_is_not_forgotten_when_somebody_waits_between_guard_and_launch() {
     let stream = Stream::non_blocking(&device()).unwrap();
     let guard = block.device_read(&stream).unwrap();
     // Waits for our pending work, of which there is none yet.
-    drop(block.lease().unwrap());
+    assert!(block.update().unwrap());
     fill(&stream, guard.ptr(), 6, 1);
     guard.finish().unwrap();
-    // The memory must not go before the kernel is over.
-    let _ = block.release_device().unwrap();
+    // The memory must not go before the kernel is over: its free is ordered after it.
+    session.reset_counts();
+    assert!(block.set_preferred(HOST).unwrap());
+    assert_eq!(session.count("cuStreamWaitEvent"), 1);
     drop(block);
     assert_eq!(session.faults(), Vec::<String>::new());
 }

@@ -63,7 +63,7 @@ fn out_of_memory_says_both_counts_and_a_later_try_works() {
     let _ = on_device(16).release_device().unwrap();
     session.memory_limit(5000);
     let first = on_device(1024);
-    let second = on_host(1024);
+    let mut second = on_host(1024);
     assert!(!second.set_preferred(DEVICE).unwrap());
     assert_eq!(second.preferred(), DEVICE, "recorded all the same");
     let sentence = second.location().to_string();
@@ -81,6 +81,12 @@ fn out_of_memory_says_both_counts_and_a_later_try_works() {
     drop(first);
     assert!(second.update().unwrap());
     assert!(second.is_device_resident());
+    set(&mut second, 0, 1);
+    assert_eq!(
+        second.location().to_string(),
+        CHANGED,
+        "the old reason is gone"
+    );
     assert_eq!(session.live_bytes(), 4096);
 }
 
