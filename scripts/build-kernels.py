@@ -28,6 +28,7 @@ PTXAS = "nvidia-cuda-nvcc-cu12==12.9.86"
 ARCHITECTURES = ["sm_60", "sm_61", "sm_70", "sm_80", "sm_90", "sm_120"]
 OPTIONS = ["--gpu-architecture=compute_60", "--fmad=false", "--std=c++17"]
 ISA = "7.0"
+FORMAT = "one module for each kernel"
 INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.MULTILINE)
 
 
@@ -58,7 +59,7 @@ def digest(path):
     for part in [path, *(h for _, h in sorted(included(path).items()))]:
         sha.update(part.read_bytes())
         sha.update(b"\0")
-    sha.update(" ".join([*OPTIONS, NVRTC, ISA]).encode())
+    sha.update(" ".join([*OPTIONS, NVRTC, ISA, FORMAT]).encode())
     return sha.hexdigest()
 
 
@@ -132,7 +133,35 @@ class Nvrtc:
         lowered, count = re.subn(r"(?m)^\.version [0-9.]+$", f".version {ISA}", ptx)
         if count != 1:
             fail(f"{path.name}: {count} .version lines in the PTX")
-        return f"// source sha256: {digest(path)}\n" + lowered.strip() + "\n"
+        return f"// source sha256: {digest(path)}\n" + split(lowered, path)
+
+
+def split(ptx, path):
+    """The text as one module for each kernel, each after a line `// entry NAME`: a program then translates only the kernels
+    it launches, which is most of what the first launch costs."""
+    head = "\n".join(re.findall(r"(?m)^\.(?:version|target|address_size) .*$", ptx)) + "\n"
+    start = re.compile(r"(?m)^\.visible \.entry (\w+)\(")
+    first = start.search(ptx)
+    if first is None or re.search(r"(?m)^(?:\.visible )?\.func", ptx):
+        fail(f"{path.name}: expected kernels, and no functions left beside them")
+    shared = re.findall(r"(?m)^\.(?:global|const|shared) [^\n]*;$", ptx[: first.start()])
+    for line in shared:
+        name = re.search(r"([\w$]+)(?:\[[^\]]*\])?(?: = [^;]*)?;$", line).group(1)
+        if name in ptx[first.start() :]:
+            fail(f"{path.name}: kernels share {name}, which is not supported")
+    bounds = [found.start() for found in start.finditer(ptx)] + [len(ptx)]
+    out = []
+    for begin, end in zip(bounds, bounds[1:]):
+        # What follows the closing brace announces the next kernel.
+        body = ptx[begin:end][: ptx[begin:end].rindex("}") + 1]
+        out.append(f"// entry {start.match(body).group(1)}\n{head}\n{body}\n")
+    return "\n".join(out)
+
+
+def modules(text):
+    """The modules of a .ptx file of ours, by kernel."""
+    parts = re.split(r"(?m)^// entry (\w+)\n", text)
+    return dict(zip(parts[1::2], parts[2::2]))
 
 
 def assemble(paths):
@@ -143,14 +172,19 @@ def assemble(paths):
         fail(f"{ptxas} knows none of {ARCHITECTURES}")
     for path in paths:
         for architecture in wanted:
-            with tempfile.TemporaryDirectory() as folder:
-                command = [ptxas, f"-arch={architecture}", "-v", "-o", f"{folder}/out.cubin", path]
-                done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
-                fail(f"{path.relative_to(ROOT)} for {architecture}:\n{done.stderr}")
-            spills = [int(n) for n in re.findall(r"(\d+) bytes spill", done.stderr)]
-            registers = [int(n) for n in re.findall(r"Used (\d+) registers", done.stderr)]
-            print(f"{path.name} {architecture}: {len(registers)} kernels, at most {max(registers)} registers, {sum(spills)} bytes spilled")
+            spills, registers = 0, 0
+            for name, text in modules(path.read_text()).items():
+                with tempfile.TemporaryDirectory() as folder:
+                    source = pathlib.Path(folder) / f"{name}.ptx"
+                    source.write_text(text)
+                    command = [ptxas, f"-arch={architecture}", "-v", "-o", f"{folder}/out.cubin", source]
+                    done = subprocess.run(command, capture_output=True, text=True)
+                if done.returncode:
+                    fail(f"{path.relative_to(ROOT)}: {name} for {architecture}:\n{done.stderr}")
+                spills += sum(int(n) for n in re.findall(r"(\d+) bytes spill", done.stderr))
+                registers = max([registers, *(int(n) for n in re.findall(r"Used (\d+) registers", done.stderr))])
+            kernels = len(modules(path.read_text()))
+            print(f"{path.name} {architecture}: {kernels} kernels, at most {registers} registers, {spills} bytes spilled")
 
 
 def main():

@@ -1,10 +1,12 @@
 //! Launching an operation's kernel: one struct by value, a one-dimensional grid.
 #![allow(unsafe_code, reason = "hands device addresses to kernels")]
 
+use std::collections::HashMap;
 use std::ffi::c_void;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ulib_core::Result;
+use ulib_core::{Error, Result};
 use ulib_device::{Device, Kernel, LaunchConfig, Stream, launch};
 
 /// Threads of a block of an elementwise kernel.
@@ -42,6 +44,49 @@ pub(crate) fn blocks_for_line(units: usize) -> u32 {
 pub(crate) fn blocks_for_axes(device: &Device, units: usize) -> u32 {
     let busy = u64::from(device.multiprocessors()) * WALKING_BLOCKS;
     blocks((units as u64).div_ceil(u64::from(THREADS)).min(busy))
+}
+
+/// The kernels of one operation: its `.ptx` file, in which every kernel is a module of its own after a line
+/// `// entry NAME`, so that a device translates only what is launched.
+#[derive(Debug)]
+pub(crate) struct Library {
+    text: &'static str,
+    modules: OnceLock<HashMap<&'static str, &'static str>>,
+}
+
+impl Library {
+    pub(crate) const fn new(text: &'static str) -> Self {
+        Self {
+            text,
+            modules: OnceLock::new(),
+        }
+    }
+
+    /// The kernel of this name.
+    ///
+    /// # Errors
+    /// Kind `InvalidArgument` when there is none, which is a mistake of the operation.
+    pub(crate) fn kernel(&self, entry: &'static str) -> Result<Kernel> {
+        let split = || {
+            let modules = self.text.split("// entry ").skip(1);
+            modules
+                .filter_map(|module| module.split_once('\n'))
+                .collect()
+        };
+        let ptx = self.modules.get_or_init(split).get(entry).copied();
+        let missing = || {
+            Error::invalid(
+                "launch",
+                "kernel",
+                entry,
+                "one of the operation's .ptx file",
+            )
+        };
+        Ok(Kernel {
+            ptx: ptx.ok_or_else(missing)?,
+            entry,
+        })
+    }
 }
 
 /// Puts one kernel into `stream`.

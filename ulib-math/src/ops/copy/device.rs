@@ -3,15 +3,15 @@
 
 use ulib_core::{DeviceStorable, Layout, Result, bytemuck};
 use ulib_device::memory::{Access, DeviceBytes};
-use ulib_device::{Device, Kernel, Stream};
+use ulib_device::{Device, Stream};
 
 use super::host;
 use crate::ops::axes::{Axes, DeviceAxes};
 use crate::ops::form::WIDE;
-use crate::ops::launch::{self, THREADS};
+use crate::ops::launch::{self, Library, THREADS};
 use crate::view::{View, ViewMut};
 
-const PTX: &str = include_str!("copy.ptx");
+static KERNELS: Library = Library::new(include_str!("copy.ptx"));
 
 /// `CopyParams` of `copy.cu`.
 #[derive(Clone, Copy)]
@@ -72,9 +72,10 @@ fn spread_units(axes: &Axes<2>, src: u64, dst: u64, unit: usize, stream: &Stream
         8 => "ulib_copy_8",
         _ => "ulib_copy_16",
     };
+    let kernel = KERNELS.kernel(entry)?;
     // SAFETY: `Params` mirrors the struct of every entry of copy.cu (asserted above); both sides are valid by the promise
     // of `Source` and of this function's caller, who also made the stream wait.
-    unsafe { launch::run(Kernel { ptx: PTX, entry }, stream, blocks, THREADS, params) }
+    unsafe { launch::run(kernel, stream, blocks, THREADS, params) }
 }
 
 /// `src` in C order in fresh memory.

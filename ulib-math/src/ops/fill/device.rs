@@ -2,14 +2,14 @@
 #![allow(unsafe_code, reason = "launches fill.cu")]
 
 use ulib_core::{DeviceStorable, Result, bytemuck};
-use ulib_device::{Device, Kernel, Stream};
+use ulib_device::{Device, Stream};
 
 use crate::ops::axes::{Axes, DeviceAxes};
 use crate::ops::form::{Form, Path, WIDE};
-use crate::ops::launch::{self, THREADS};
+use crate::ops::launch::{self, Library, THREADS};
 use crate::view::ViewMut;
 
-const PTX: &str = include_str!("fill.ptx");
+static KERNELS: Library = Library::new(include_str!("fill.ptx"));
 
 /// `FillParams` of `fill.cu`.
 #[derive(Clone, Copy)]
@@ -102,7 +102,8 @@ fn fill_form(form: Form, bytes: &[u8], device: &Device, stream: &Stream) -> Resu
             (entry, blocks)
         }
     };
+    let kernel = KERNELS.kernel(entry)?;
     // SAFETY: `Params` mirrors the struct of every entry of fill.cu (asserted above); the units lie in the block by the
     // check of `ViewMut::new`, and its guard, which has made the stream wait, lives in the caller.
-    unsafe { launch::run(Kernel { ptx: PTX, entry }, stream, blocks, THREADS, params) }
+    unsafe { launch::run(kernel, stream, blocks, THREADS, params) }
 }

@@ -2,15 +2,15 @@
 #![allow(unsafe_code, reason = "launches scale.cu")]
 
 use ulib_core::Result;
-use ulib_device::{Device, Kernel, Stream};
+use ulib_device::{Device, Stream};
 
 use crate::ops::axes::{Axes, DeviceAxes};
 use crate::ops::element::{Element, Number};
 use crate::ops::form::{Form, Path};
-use crate::ops::launch::{self, THREADS};
+use crate::ops::launch::{self, Library, THREADS};
 use crate::view::ViewMut;
 
-const PTX: &str = include_str!("scale.ptx");
+static KERNELS: Library = Library::new(include_str!("scale.ptx"));
 
 /// `ScaleParams` of `scale.cu`.
 #[derive(Clone, Copy)]
@@ -93,10 +93,7 @@ fn scale_form(
             blocks
         }
     };
-    let kernel = Kernel {
-        ptx: PTX,
-        entry: entry(number, form.packed, line),
-    };
+    let kernel = KERNELS.kernel(entry(number, form.packed, line))?;
     // SAFETY: `Params` mirrors the struct of every entry of scale.cu (asserted above); the units lie in the block by the
     // check of `ViewMut::new`, and its guard, which has made the stream wait, lives in the caller.
     unsafe { launch::run(kernel, stream, blocks, THREADS, params) }

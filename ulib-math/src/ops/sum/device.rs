@@ -3,16 +3,16 @@
 
 use ulib_core::{Result, bytemuck};
 use ulib_device::memory::{Access, DeviceBytes};
-use ulib_device::{Device, Kernel, Stream};
+use ulib_device::{Device, Stream};
 
 use super::plan::{CHUNK, LANES, Plan, by_columns};
 use crate::ops::axes::{Axes, DeviceAxes, Divisor};
 use crate::ops::element::{Element, Number};
 use crate::ops::form::WIDE;
-use crate::ops::launch;
+use crate::ops::launch::{self, Library};
 use crate::view::{View, ViewMut};
 
-const PTX: &str = include_str!("sum.ptx");
+static KERNELS: Library = Library::new(include_str!("sum.ptx"));
 
 /// Bytes of an accumulator.
 const SUM: usize = 8;
@@ -85,11 +85,22 @@ pub(super) fn sum<T: Element>(
 ) -> Result<Vec<T::Sum>> {
     let stream = Stream::legacy(device);
     let outputs = plan.kept.count();
-    let results = DeviceBytes::allocate(&stream, outputs * SUM)?;
+    // One piece of memory: the results, and after them the levels of the tree.
+    let levels = (outputs * SUM).next_multiple_of(WIDE);
+    let results = DeviceBytes::allocate(&stream, levels + scratch_bytes(plan))?;
     let source = view.block().device_read(&stream)?;
     results.use_on(&stream, Access::Write)?;
     let kept = contiguous(&plan.kept, SUM);
-    run::<T>(source.ptr(), results.ptr(), kept, plan, device, &stream)?;
+    let scratch = results.ptr() + levels as u64;
+    run::<T>(
+        source.ptr(),
+        results.ptr(),
+        scratch,
+        kept,
+        plan,
+        device,
+        &stream,
+    )?;
     source.finish()?;
     let mut values = vec![T::Sum::default(); outputs];
     ulib_device::copy::download(&results, 0, bytemuck::cast_slice_mut(&mut values), &stream)?;
@@ -112,16 +123,30 @@ pub(super) fn sum_into<T: Element>(
     } else {
         block.device_write(&stream)?
     };
+    let scratch = DeviceBytes::allocate(&stream, scratch_bytes(plan))?;
+    scratch.use_on(&stream, Access::Write)?;
+    let kept = plan.kept.clone().scaled([1, SUM]);
     run::<T>(
         source.ptr(),
         target.ptr(),
-        plan.kept.clone().scaled([1, SUM]),
+        scratch.ptr(),
+        kept,
         plan,
         device,
         &stream,
     )?;
     source.finish()?;
     target.finish()
+}
+
+/// Bytes for the results of all levels but the last, each level at a multiple of 16.
+fn scratch_bytes(plan: &Plan) -> usize {
+    let (mut bytes, mut chunks) = (0, plan.chunks());
+    while chunks > 1 {
+        bytes += (plan.kept.count() * chunks * SUM).next_multiple_of(WIDE);
+        chunks = chunks.div_ceil(CHUNK);
+    }
+    bytes
 }
 
 /// Kept axes whose results lie `step` bytes apart in the order of the axes.
@@ -136,10 +161,12 @@ fn contiguous(kept: &Axes<2>, step: usize) -> Axes<2> {
     out
 }
 
-/// All levels: from `source` to results where operand 1 of `kept` (in bytes; operand 0 in elements) says.
+/// All levels: from `source` to results where operand 1 of `kept` (in bytes; operand 0 in elements) says, from `target`
+/// on. At `scratch` are [`scratch_bytes`].
 fn run<T: Element>(
     source: u64,
     target: u64,
+    mut scratch: u64,
     kept: Axes<2>,
     plan: &Plan,
     device: &Device,
@@ -154,7 +181,6 @@ fn run<T: Element>(
         kept: last.clone(),
         reduced: plan.reduced.clone().scaled([size]),
     };
-    let mut held = None;
     loop {
         let outputs = level.kept.count();
         let chunks = level.reduced.count().div_ceil(CHUNK);
@@ -165,12 +191,8 @@ fn run<T: Element>(
                 .iter_mut()
                 .zip(&level.kept.stride)
                 .for_each(|(to, from)| to[0] = from[0]);
-            level.launch(target, &to, 0, device, stream)?;
-            drop(held);
-            return Ok(());
+            return level.launch(target, &to, 0, device, stream);
         }
-        let scratch = DeviceBytes::allocate(stream, outputs * chunks * SUM)?;
-        scratch.use_on(stream, Access::Write)?;
         // Rows leave the chunks of a sum side by side; columns leave the sums of a chunk side by side.
         let (between_outputs, between_chunks) = if level.by_columns() {
             (SUM, outputs * SUM)
@@ -178,7 +200,7 @@ fn run<T: Element>(
             (chunks * SUM, SUM)
         };
         let to = contiguous(&level.kept, between_outputs);
-        level.launch(scratch.ptr(), &to, between_chunks, device, stream)?;
+        level.launch(scratch, &to, between_chunks, device, stream)?;
         let mut kept = to;
         kept.start[0] = 0;
         kept.stride
@@ -192,12 +214,11 @@ fn run<T: Element>(
         level = Level {
             number: <T::Sum as Element>::KERNEL,
             size: SUM,
-            source: scratch.ptr(),
+            source: scratch,
             kept,
             reduced,
         };
-        // The level before has been read by a launch that is queued: its memory may go back, in the order of the stream.
-        held = Some(scratch);
+        scratch += (outputs * chunks * SUM).next_multiple_of(WIDE) as u64;
     }
 }
 
@@ -294,10 +315,7 @@ impl Level {
             }
             (to.count() * chunks, LANES / lanes)
         };
-        let kernel = Kernel {
-            ptx: PTX,
-            entry: entry(self.number, columns, pack, line),
-        };
+        let kernel = KERNELS.kernel(entry(self.number, columns, pack, line))?;
         // SAFETY: `Params` mirrors the struct of every entry of sum.cu (asserted above). The source's elements lie in the
         // block by the check of `View::new`, or in the scratch of the level before; the results lie in the scratch, the
         // results or the output view that `run`'s callers sized by the same axes. All have made the stream wait and

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::lanes::add_chunk;
 use super::plan::{CHUNK, LANES, Plan};
 use crate::ops::axes::Axes;
 use crate::ops::element::{Accumulator, Element};
@@ -87,6 +88,8 @@ fn row_chunk<T: Element>(
 /// Adds element `i` of `count` elements `stride` apart to lane `i % LANES`.
 fn add_rows<T: Element>(lanes: &mut [T::Sum; LANES], elements: &[T], stride: usize, count: usize) {
     match stride {
+        1 if count == CHUNK => add_chunk::<T, 1>(lanes, elements),
+        2 if count == CHUNK => add_chunk::<T, 2>(lanes, elements),
         0 => (0..count).for_each(|i| lanes[i % LANES] = lanes[i % LANES].plus(elements[0].widen())),
         1 => {
             for row in elements.chunks(LANES) {

@@ -2,6 +2,7 @@
 
 mod device;
 mod host;
+mod lanes;
 mod plan;
 
 use ndarray::{ArrayD, IxDyn};

@@ -41,7 +41,7 @@ __device__ __forceinline__ double identity<double>() {
 // How a unit is read: LANES values of T, adjacent; `load` takes them all at once.
 template <class T>
 struct One {
-  static const int LANES = 1;
+  enum { LANES = 1 };
   typedef T Value;
   T value;
   __device__ __forceinline__ void load(const char* at) { value = *(const T*)at; }
@@ -50,7 +50,7 @@ struct One {
 
 template <class T>
 struct Pack {
-  static const int LANES = 16 / sizeof(T);
+  enum { LANES = 16 / sizeof(T) };
   typedef T Value;
   union {
     uint4 raw;
@@ -148,6 +148,8 @@ ULIB_FN void sum_rows(const SumParams& p) {
 template <class U, class A, bool AXES>
 ULIB_FN void sum_columns(const SumParams& p) {
   const int L = U::LANES;
+  const int ROWS = ULIB_CHUNK / ULIB_LANES;
+  const int FLIGHT = L == 1 ? 4 : 2;  // rows of four loads in flight
   __shared__ A parts[L][ULIB_LANES];
   const u32 t = threadIdx.x;
   const u32 width = 1u << p.tile_log2;  // kept units of this block, and also lanes of one thread
@@ -178,8 +180,28 @@ ULIB_FN void sum_columns(const SumParams& p) {
 #pragma unroll
         for (int v = 0; v < L; ++v) lane[q][v] = identity<A>();
       }
-      if (inside) {
-#pragma unroll AXES ? 1 : 2
+      if (!AXES && inside && count == ULIB_CHUNK) {
+        const char* at = src + (i64)(begin + l) * p.stride;
+#pragma unroll 1
+        for (int j = 0; j < ROWS; j += FLIGHT) {
+          U unit[FLIGHT][4];
+#pragma unroll
+          for (int k = 0; k < FLIGHT; ++k) {
+#pragma unroll
+            for (int q = 0; q < 4; ++q) unit[k][q].load(at + q * p.stride);
+            at += ULIB_LANES * p.stride;
+          }
+#pragma unroll
+          for (int k = 0; k < FLIGHT; ++k) {
+#pragma unroll
+            for (int q = 0; q < 4; ++q) {
+#pragma unroll
+              for (int v = 0; v < L; ++v) lane[q][v] += (A)unit[k][q].get(v);
+            }
+          }
+        }
+      } else if (inside) {
+#pragma unroll 1
         for (u32 at = l; at < count; at += ULIB_LANES) {
           U unit[4];
           if (AXES) walk.start(p.reduced, begin + at);

@@ -1,0 +1,47 @@
+//! The first step of a chunk on the host: whole chunks at a distance known when this is compiled, with the lanes in registers.
+#![allow(
+    unsafe_code,
+    reason = "calls a function compiled for AVX2 where there is AVX2"
+)]
+
+use super::plan::{CHUNK, LANES};
+use crate::ops::element::{Accumulator, Element};
+
+/// Adds element `i` of a whole chunk of elements `STRIDE` apart to lane `i % LANES`, in the order of `i`. `elements` are those
+/// from the first to the last.
+pub(super) fn add_chunk<T: Element, const STRIDE: usize>(
+    lanes: &mut [T::Sum; LANES],
+    elements: &[T],
+) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has what the function was compiled for: checked in the line above.
+        return unsafe { add_chunk_avx2::<T, STRIDE>(lanes, elements) };
+    }
+    add_groups::<T, STRIDE, 16>(lanes, elements);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn add_chunk_avx2<T: Element, const STRIDE: usize>(lanes: &mut [T::Sum; LANES], elements: &[T]) {
+    add_groups::<T, STRIDE, 32>(lanes, elements);
+}
+
+/// `GROUP` lanes at a time, as many as the registers hold. No lane depends on another, so the bits are the same for any.
+#[inline(always)]
+fn add_groups<T: Element, const STRIDE: usize, const GROUP: usize>(
+    lanes: &mut [T::Sum; LANES],
+    elements: &[T],
+) {
+    for (group, lanes) in lanes.as_chunks_mut::<GROUP>().0.iter_mut().enumerate() {
+        let mut sums = *lanes;
+        for row in 0..CHUNK / LANES {
+            let first = (row * LANES + group * GROUP) * STRIDE;
+            let row = &elements[first..=first + (GROUP - 1) * STRIDE];
+            for (i, sum) in sums.iter_mut().enumerate() {
+                *sum = sum.plus(row[i * STRIDE].widen());
+            }
+        }
+        *lanes = sums;
+    }
+}
