@@ -200,8 +200,12 @@ fn moving_between_devices() {
     };
     let mut block = on_device(256);
     kernel_fill(&mut block, &Stream::legacy(&device()), 6);
+    let since = block.transfers();
     assert!(block.set_preferred(PreferredDevice::Device(1)).unwrap());
     assert_eq!(block.location().to_string(), "Device 1: Fake GPU 1");
+    assert_eq!(moved(&block, since), NOTHING, "straight across");
+    assert_eq!(block.residency(), Residency::DeviceNewer);
+    assert_eq!(block.read().unwrap()[..4], 6_u32.to_ne_bytes());
     assert_eq!(
         device().held().allocations,
         0,
@@ -213,8 +217,39 @@ fn moving_between_devices() {
     assert!(block.set_preferred(DEVICE).unwrap());
     assert_eq!(values(&block), [8; 256]);
     assert_eq!(second.held().allocations, 0);
+
+    // Where the devices cannot do it the way is through the host, and what the host changed goes from there.
+    kernel_fill(&mut block, &Stream::legacy(&device()), 9);
+    session.fail("cuMemcpyPeerAsync", 1, 719);
+    let since = block.transfers();
+    assert!(block.set_preferred(PreferredDevice::Device(1)).unwrap());
+    assert_eq!(moved(&block, since), (1, 1, 1024, 1024));
+    assert_eq!(values(&block), [9; 256]);
+    set(&mut block, 0, 1);
+    assert!(block.set_preferred(DEVICE).unwrap());
+    assert_eq!(values(&block)[..2], [1, 9]);
     drop(block);
     assert_eq!(session.live_bytes(), 0);
+    assert_eq!(session.faults(), Vec::<String>::new());
+}
+
+#[test]
+fn moving_to_a_full_device_ends_on_the_host() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    let mut block = on_device(1024);
+    kernel_fill(&mut block, &Stream::legacy(&device()), 9);
+    session.memory_limit(1000);
+    assert!(!block.set_preferred(PreferredDevice::Device(1)).unwrap());
+    assert!(
+        block
+            .location()
+            .to_string()
+            .starts_with("Host (out of device memory: needs 4096 bytes")
+    );
+    assert_eq!(device().held().allocations, 0);
+    assert_eq!(values(&block), [9; 1024]);
 }
 
 #[test]

@@ -7,8 +7,8 @@ use crate::support::{
 };
 use fakecuda::Session;
 use ulib_core::{Error, ErrorKind, PreferredDevice, Residency};
-use ulib_device::Stream;
 use ulib_device::block::Released;
+use ulib_device::{Device, Stream};
 
 const LENGTH: u32 = 2048;
 
@@ -37,8 +37,7 @@ enum Times {
 /// Runs the program with the `n`th call failing, or none. At every step the content is what it was before or what the
 /// step makes of it, a step that failed works when it is tried again, and at the end nothing is left.
 fn run(session: &Session, n: Option<(u64, Times)>, code: u32) -> usize {
-    let device = device();
-    let stream = Stream::non_blocking(&device).unwrap();
+    let stream = Stream::non_blocking(&device()).unwrap();
     let mut machine = Machine {
         block: on_host(LENGTH),
         stream,
@@ -75,13 +74,15 @@ fn run(session: &Session, n: Option<(u64, Times)>, code: u32) -> usize {
     session.fail_nothing();
     assert_eq!(values(&machine.block), content, "call {n:?}");
     drop(machine);
-    device.memory_resource().trim().unwrap();
-    assert_eq!(device.held().allocations, 0, "call {n:?}");
+    for device in Device::all() {
+        device.memory_resource().trim().unwrap();
+        assert_eq!(device.held().allocations, 0, "call {n:?}");
+        let _ = device.errors();
+    }
     if !matches!(n, Some((_, Times::FromThenOn))) {
         assert_eq!(session.live_bytes(), 0, "call {n:?}");
     }
     assert_eq!(session.faults(), Vec::<String>::new(), "call {n:?}");
-    let _ = device.errors();
     errors
 }
 

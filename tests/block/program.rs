@@ -117,6 +117,16 @@ pub(crate) const PROGRAM: &[Step] = &[
         effect: |numbers| numbers.fill(8),
     },
     Step {
+        name: "to the other device",
+        run: |m| m.block.set_preferred(PreferredDevice::Device(1)).map(drop),
+        effect: same,
+    },
+    Step {
+        name: "and back",
+        run: |m| m.block.set_preferred(DEVICE).map(drop),
+        effect: same,
+    },
+    Step {
         name: "export",
         run: |m| m.block.export().map(drop),
         effect: same,

@@ -8,11 +8,12 @@ use ulib_core::{
 };
 
 use super::Block;
+use super::device_copy::DeviceCopy;
 use super::sharing::close_all;
 use super::state::{State, Wanted};
 use super::transfers::Cause;
 use crate::driver::{Unavailable, forked};
-use crate::{Device, Driver};
+use crate::{Device, Driver, copy};
 
 /// What became of device memory that was to be released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,18 +209,46 @@ impl Block {
         if let Ok(Target::Refused(reason)) = &target {
             state.refusal = Some(reason.clone());
         }
-        let stays = matches!((&target, &state.device), (Ok(Target::Device(to)), Some(copy)) if to == copy.device());
-        if state.device.is_some() && !stays && target.is_ok() {
+        let Ok(decided) = &target else { return target };
+        let to = match decided {
+            Target::Device(device) => Some(device),
+            Target::Refused(_) => None,
+        };
+        let elsewhere = state
+            .device
+            .as_ref()
+            .is_some_and(|copy| to != Some(copy.device()));
+        if elsewhere && !self.move_across(state, to)? {
             let sharing = state.settle_sharing("move")?;
-            state.run(
-                Event::Resize,
-                sharing,
-                &self.access(Cause::Explicit),
-                None,
-                Wanted::Nothing,
-            )?;
+            let access = self.access(Cause::Explicit);
+            state.run(Event::Resize, sharing, &access, None, Wanted::Nothing)?;
         }
         target
+    }
+
+    /// Copies newest data from one device straight to another. Answers false, with everything as it was, where the
+    /// host has the newest data or the other device cannot take it; then the way is through the host.
+    fn move_across(&self, state: &mut State, to: Option<&Device>) -> Result<bool> {
+        let (Some(to), Some(from)) = (to, state.device.clone()) else {
+            return Ok(false);
+        };
+        if !state.residency.is_device_current() || forked() {
+            return Ok(false);
+        }
+        if state.settle_sharing("move")?.0 {
+            from.device().synchronize()?;
+        }
+        let copied = DeviceCopy::allocate(to, self.len).and_then(|copy| {
+            let stream = copy.bytes().stream();
+            copy::copy_device(copy.bytes(), 0, from.bytes(), 0, self.len, stream)?;
+            stream.synchronize()?;
+            Ok(copy)
+        });
+        let Ok(copy) = copied else { return Ok(false) };
+        drop(from);
+        state.let_go(Event::Resize)?;
+        state.device = Some(Arc::new(copy));
+        Ok(true)
     }
 
     /// The device for an access that cannot do without one.

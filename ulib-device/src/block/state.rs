@@ -262,7 +262,7 @@ impl State {
 
     /// Gives up the device copy. Leases keep theirs; an address given away without an end keeps it alive until the
     /// block is dropped, except when the user releases it.
-    fn let_go(&mut self, event: Event) -> Result<()> {
+    pub(super) fn let_go(&mut self, event: Event) -> Result<()> {
         let Some(copy) = self.device.take() else {
             return Ok(());
         };
