@@ -277,9 +277,14 @@ def test_dlpack_of_device_data(gpu):
     on_host = np.from_dlpack(image, device="cpu")
     np.testing.assert_array_equal(on_host, np.arange(64))
     assert on_host.strides == (4,) and not image.IsShared()
+    image.Scale(1)
+    before, held = image.Transfers, uLib.device.held()
     copied = image.__dlpack__(copy=True, max_version=(1, 0))
-    assert not image.IsShared()
+    assert image.Transfers == before, "copied on the device"
+    assert not image.IsShared() and uLib.device.held()[1] == held[1] + 1
     del copied
+    gc.collect()
+    assert uLib.device.held() == held
     for keywords, error in [
         ({"stream": 0}, ValueError),
         ({"stream": -2}, ValueError),

@@ -65,7 +65,7 @@ PROBES: dict[str, Callable[[], None]] = {"numba": _probe_numba, "cupy": _probe_c
 
 
 def _explain(error: Exception) -> str:
-    text = str(error).strip() or type(error).__name__
+    text = " ".join(str(error).split())[:300] or type(error).__name__
     home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
     where = f"CUDA_HOME is {home}" if home else "CUDA_HOME is not set"
     library_path = "<prefix>/targets/x86_64-linux/lib on LD_LIBRARY_PATH"

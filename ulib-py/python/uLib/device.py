@@ -235,10 +235,9 @@ def as_array(obj: Any, copy_to_host: bool = False) -> Any:
             continue
         except Exception as error:
             refusals.append(f"{library}: {error}")
-    if refusals:
-        raise RuntimeError("as_array: the data is on the device and no library could take it: " + "; ".join(refusals))
+    why = "; ".join(refusals) or "neither numba nor CuPy nor PyTorch is installed"
     raise RuntimeError(
-        "as_array: the data is on the device and neither numba nor CuPy nor PyTorch is installed to take it; "
+        f"as_array: the data is on the device and no library could take it ({why}); "
         "as_array(obj, copy_to_host=True) gives a NumPy copy"
     )
 

@@ -17,9 +17,8 @@ use std::ffi::c_void;
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use ulib_core::{DType, Layout, Result};
-use ulib_device::memory::DeviceBytes;
-use ulib_device::{Block, Device, Stream, copy};
+use ulib_core::{DType, Layout, PreferredDevice, Result};
+use ulib_device::Block;
 
 use super::abi;
 use crate::errors::IntoPyResult;
@@ -148,7 +147,6 @@ fn host_view(py: Python<'_>, source: &Source) -> PyResult<Parcel> {
 fn host_copy(py: Python<'_>, source: &Source) -> PyResult<Parcel> {
     let (bytes, desc) = source.read(py, packed).py()?;
     let layout = Layout::contiguous(desc.layout.shape()).py()?;
-    // u64 elements, so that every number type is aligned.
     Ok(Parcel {
         data: if bytes.is_empty() {
             0
@@ -166,34 +164,20 @@ fn host_copy(py: Python<'_>, source: &Source) -> PyResult<Parcel> {
     })
 }
 
-/// A packed copy on device `ordinal`.
+/// A copy on device `ordinal`, made there when the numbers are. It is a block of its own, with the
+/// layout of the first, of which only a lease is left.
 fn device_copy(py: Python<'_>, source: &Source, ordinal: i32) -> PyResult<Parcel> {
     let ordinal = u32::try_from(ordinal).map_err(|_| {
         PyValueError::new_err(format!("__dlpack__: dl_device names device {ordinal}"))
     })?;
-    let (memory, desc) = source
+    let (lease, desc) = source
         .read(py, |block, desc| {
-            let device = Device::new(ordinal)?;
-            let (words, desc) = packed(block, desc)?;
-            let bytes = desc.packed_bytes()?;
-            let stream = Stream::legacy(&device);
-            let memory = DeviceBytes::allocate(&stream, bytes)?;
-            let raw: &[u8] = ulib_core::bytemuck::cast_slice(&words);
-            copy::upload(&memory, 0, &raw[..bytes], &stream)?;
-            Ok((memory, desc))
+            let copy = block.try_clone()?;
+            copy.set_preferred(PreferredDevice::Device(ordinal))?;
+            Ok((copy.lease()?, desc))
         })
         .py()?;
-    let desc = Desc {
-        layout: Layout::contiguous(desc.layout.shape()).py()?,
-        ..desc
-    };
-    Parcel::device(
-        memory.ptr(),
-        ordinal,
-        desc,
-        abi::IS_COPIED,
-        Box::new(memory),
-    )
+    Parcel::device(lease.ptr(), ordinal, desc, abi::IS_COPIED, Box::new(lease))
 }
 
 /// The elements of an array, packed, in memory aligned for every number type.

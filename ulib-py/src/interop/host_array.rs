@@ -1,0 +1,134 @@
+//! [`HostArray`]: an array of NumPy, or of anything else with a buffer, as the source of a copy.
+
+#![allow(unsafe_code, reason = "foreign memory is raw pointers")]
+
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use ulib_core::{DType, DeviceStorable, Error, Layout, Result};
+
+use super::buffer;
+use crate::errors::IntoPyResult;
+use crate::gather::{check, for_each_element};
+use crate::source::Desc;
+
+/// A packed host array of the wanted type.
+pub(crate) struct HostArray {
+    buffer: PyUntypedBuffer,
+    pub(crate) shape: Vec<usize>,
+}
+
+impl HostArray {
+    /// The array of `object`, converted and packed by NumPy where it has to be.
+    pub(crate) fn of(object: &Bound<'_, PyAny>, dtype: DType, op: &'static str) -> PyResult<Self> {
+        if let Ok(buffer) = PyUntypedBuffer::get(object)
+            && buffer.is_c_contiguous()
+            && buffer.item_size() == dtype.size()
+            && buffer::format_of(dtype).is_some_and(|format| same_format(buffer.format(), format))
+        {
+            let shape = buffer.shape().to_vec();
+            return Ok(HostArray { buffer, shape });
+        }
+        let py = object.py();
+        let numpy = py.import(intern!(py, "numpy"))?;
+        let array = numpy.call_method1(intern!(py, "asarray"), (object,))?;
+        let found = array.getattr(intern!(py, "dtype"))?;
+        if array.getattr(intern!(py, "ndim"))?.extract::<usize>()? == 0
+            && !matches!(
+                found.getattr(intern!(py, "kind"))?.extract()?,
+                'O' | 'U' | 'S'
+            )
+        {
+            return Err(PyValueError::new_err(format!(
+                "{op}: {} is a single number, not an array; Fill sets every element to it",
+                object.repr()?
+            )));
+        }
+        let castable: bool = numpy
+            .call_method1(
+                intern!(py, "can_cast"),
+                (&found, dtype.typestr(), "same_kind"),
+            )?
+            .extract()?;
+        // Numbers of Python itself have no type of their own that could be wrong.
+        let plain = !object.hasattr(intern!(py, "dtype"))?
+            && PyUntypedBuffer::get(object).is_err()
+            && matches!(
+                found
+                    .getattr(intern!(py, "kind"))?
+                    .extract::<String>()?
+                    .as_str(),
+                "i" | "u" | "f" | "b"
+            );
+        if !castable && !plain {
+            return Err(Error::dtype(op, format_args!("{found}"), dtype)).py();
+        }
+        let keywords = PyDict::new(py);
+        keywords.set_item("dtype", dtype.typestr())?;
+        keywords.set_item("order", "C")?;
+        let packed = numpy.call_method(intern!(py, "array"), (array,), Some(&keywords))?;
+        let buffer = PyUntypedBuffer::get(&packed)?;
+        let shape = buffer.shape().to_vec();
+        Ok(HostArray { buffer, shape })
+    }
+
+    /// The elements as a vector of their type.
+    pub(crate) fn to_vec<T: DeviceStorable>(&self) -> Result<Vec<T>> {
+        if self.buffer.item_size() != size_of::<T>() {
+            return Err(Error::dtype(
+                "import",
+                "elements of another size",
+                T::dtype(),
+            ));
+        }
+        let mut items = vec![T::zeroed(); self.buffer.len_bytes() / size_of::<T>()];
+        let desc = Desc {
+            dtype: T::dtype(),
+            layout: Layout::contiguous(&self.shape)?,
+        };
+        self.scatter(ulib_core::bytemuck::cast_slice_mut(&mut items), &desc)?;
+        Ok(items)
+    }
+
+    /// Copies the elements to where `desc` describes them in the block's bytes `target`.
+    pub(crate) fn scatter(&self, target: &mut [u8], desc: &Desc) -> Result<()> {
+        if desc.layout.shape() != self.shape {
+            return Err(Error::shape("SetValues", desc.layout.shape(), &self.shape));
+        }
+        let packed = check(target.len(), desc, self.buffer.len_bytes())?;
+        let source = self.buffer.buf_ptr().cast::<u8>().cast_const();
+        // No reference to the foreign bytes is made below, so another thread that writes them
+        // meanwhile changes which values are copied and nothing else.
+        if packed {
+            let start = desc.offset_bytes()?;
+            let target = &mut target[start..start + self.buffer.len_bytes()];
+            // SAFETY: the buffer keeps as many contiguous bytes at its pointer (checked when it was
+            // taken, or made so by NumPy); `target` is our own memory of that length. They may be the
+            // same memory, when an object is assigned to itself.
+            unsafe { std::ptr::copy(source, target.as_mut_ptr(), target.len()) };
+            return Ok(());
+        }
+        let size = desc.itemsize();
+        for_each_element(desc, |packed, strided| {
+            let target = &mut target[strided..strided + size];
+            // SAFETY: as above; `packed` counts up to the buffer's length, which `check` compared.
+            unsafe { std::ptr::copy(source.add(packed), target.as_mut_ptr(), size) };
+        })
+    }
+}
+
+/// Whether a buffer's format names the same number type in native order.
+fn same_format(found: &std::ffi::CStr, wanted: &std::ffi::CStr) -> bool {
+    let found = found.to_bytes();
+    let found = match found {
+        [b'@' | b'=', rest @ ..] => rest,
+        [b'<', rest @ ..] if cfg!(target_endian = "little") => rest,
+        other => other,
+    };
+    let wanted = wanted.to_bytes();
+    found == wanted
+        || (cfg!(target_pointer_width = "64")
+            && matches!((found, wanted), (b"l", b"q") | (b"L", b"Q")))
+}
