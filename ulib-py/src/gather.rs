@@ -4,6 +4,25 @@ use ulib_core::{Error, Layout, Result};
 
 use crate::source::Desc;
 
+/// Runs `$body` with `$size` bound to the item size, as a constant where it is a common one: a copy of
+/// a constant number of bytes is one instruction, of any number a call.
+macro_rules! by_size {
+    ($itemsize:expr, $size:ident => $body:expr) => {
+        match $itemsize {
+            4 => {
+                let $size = 4_usize;
+                $body
+            }
+            8 => {
+                let $size = 8_usize;
+                $body
+            }
+            $size => $body,
+        }
+    };
+}
+pub(crate) use by_size;
+
 /// Copies the elements that `desc` describes in `from` (a block's bytes) to `to`, packed in C order.
 pub(crate) fn gather(from: &[u8], desc: &Desc, to: &mut [u8]) -> Result<()> {
     if check(from.len(), desc, to.len())? {
@@ -11,10 +30,9 @@ pub(crate) fn gather(from: &[u8], desc: &Desc, to: &mut [u8]) -> Result<()> {
         to.copy_from_slice(&from[start..start + to.len()]);
         return Ok(());
     }
-    let size = desc.itemsize();
-    for_each_element(desc, |packed, strided| {
+    by_size!(desc.itemsize(), size => for_each_element(desc, |packed, strided| {
         to[packed..packed + size].copy_from_slice(&from[strided..strided + size]);
-    })
+    }))
 }
 
 /// Copies packed elements in C order from `from` to where `desc` describes them in `to`.
@@ -24,10 +42,9 @@ pub(crate) fn scatter(from: &[u8], to: &mut [u8], desc: &Desc) -> Result<()> {
         to[start..start + from.len()].copy_from_slice(from);
         return Ok(());
     }
-    let size = desc.itemsize();
-    for_each_element(desc, |packed, strided| {
+    by_size!(desc.itemsize(), size => for_each_element(desc, |packed, strided| {
         to[strided..strided + size].copy_from_slice(&from[packed..packed + size]);
-    })
+    }))
 }
 
 /// Whether the array is packed and not empty, after checking that it lies inside the block and

@@ -490,3 +490,17 @@ def test_assigning_a_device_object_to_itself(gpu):
     image.Grid().SetValues(image.Grid())
     assert image.IsDeviceResident() and not image.IsShared()
     np.testing.assert_array_equal(np.asarray(image), np.arange(64))
+
+
+def test_overwriting_everything_fetches_nothing(gpu):
+    floats = uLib.FloatCollection([1, 2, 3])
+    table = uLib.EventTable("a,b", rows=2)
+    for item, values in ((floats, [4, 5, 6]), (table, [[1, 2], [3, 4]])):
+        item.SetPreferredDevice("Device")
+        item.Fill(9)
+        before = item.Transfers.downloads
+        item.SetValues(values)
+        assert item.Transfers.downloads == before
+        np.testing.assert_array_equal(np.asarray(item), values)
+        item.Update()
+        assert item.Sum() == np.sum(values)

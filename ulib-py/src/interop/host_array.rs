@@ -11,7 +11,7 @@ use ulib_core::{DType, DeviceStorable, Error, Layout, Result};
 
 use super::buffer;
 use crate::errors::IntoPyResult;
-use crate::gather::{check, for_each_element};
+use crate::gather::{by_size, check, for_each_element};
 use crate::source::Desc;
 
 /// A packed host array of the wanted type.
@@ -110,12 +110,11 @@ impl HostArray {
             unsafe { std::ptr::copy(source, target.as_mut_ptr(), target.len()) };
             return Ok(());
         }
-        let size = desc.itemsize();
-        for_each_element(desc, |packed, strided| {
+        by_size!(desc.itemsize(), size => for_each_element(desc, |packed, strided| {
             let target = &mut target[strided..strided + size];
             // SAFETY: as above; `packed` counts up to the buffer's length, which `check` compared.
             unsafe { std::ptr::copy(source.add(packed), target.as_mut_ptr(), size) };
-        })
+        }))
     }
 }
 

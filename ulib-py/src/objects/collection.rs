@@ -1,7 +1,7 @@
 //! What the collections have in common.
 
 use pyo3::prelude::*;
-use ulib_core::{DType, DeviceStorable, Result, bytemuck};
+use ulib_core::{DType, DeviceStorable, Residency, Result, bytemuck};
 use ulib_math::{BulkArray, Collection, Placed};
 
 use crate::cell::Shared;
@@ -28,9 +28,14 @@ impl<T: DeviceStorable> Object for Collection<T> {
 
     fn change_bytes(
         &mut self,
-        _overwrite: bool,
+        overwrite: bool,
         change: &mut dyn FnMut(&mut [u8]) -> Result<()>,
     ) -> Result<()> {
+        if overwrite && self.block().residency() == Residency::DeviceNewer {
+            let mut elements = vec![T::zeroed(); self.len()];
+            change(bytemuck::cast_slice_mut(&mut elements))?;
+            return self.set_all(&elements);
+        }
         let mut elements = self.elements_mut()?;
         change(bytemuck::cast_slice_mut(&mut elements))?;
         elements.commit()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple, PyType};
-use ulib_core::{DType, Error, Result, bytemuck};
+use ulib_core::{DType, Error, Residency, Result, bytemuck};
 use ulib_math::{EventTable as Table, Placed};
 
 use crate::args::{count, index_in};
@@ -36,9 +36,14 @@ impl Object for Table {
 
     fn change_bytes(
         &mut self,
-        _overwrite: bool,
+        overwrite: bool,
         change: &mut dyn FnMut(&mut [u8]) -> Result<()>,
     ) -> Result<()> {
+        if overwrite && self.block().residency() == Residency::DeviceNewer {
+            let mut cells = vec![0.0_f64; self.rows() * self.columns().len()];
+            change(bytemuck::cast_slice_mut(&mut cells))?;
+            return self.set_cells(&cells);
+        }
         let mut cells = self.cells_mut()?;
         change(bytemuck::cast_slice_mut(&mut cells))?;
         cells.commit()
