@@ -20,5 +20,7 @@ mod copy;
 mod fill;
 #[path = "twins/scale.rs"]
 mod scale;
+#[path = "twins/streams.rs"]
+mod streams;
 #[path = "twins/sum.rs"]
 mod sum;

@@ -105,6 +105,27 @@ fn operands_turn_and_merge_together() -> Result<()> {
 }
 
 #[test]
+fn pieces_make_up_the_whole() -> Result<()> {
+    let mut layout = Layout::contiguous(&[3; 10])?;
+    for axis in 0..10 {
+        layout = layout.slice_axis(axis, axis % 2, 2 + axis % 2, 1)?;
+    }
+    let axes = Axes::new([&layout], 0);
+    let pieces = axes.clone().pieces();
+    assert_eq!(pieces.len(), 4);
+    let offsets = |axes: &Axes<1>| {
+        (0..axes.count())
+            .map(|i| axes.offsets(i)[0])
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        pieces.iter().flat_map(offsets).collect::<Vec<_>>(),
+        offsets(&axes)
+    );
+    Ok(())
+}
+
+#[test]
 fn units_need_whole_aligned_runs() -> Result<()> {
     let axes = |cols: usize, used: usize| -> Result<Axes<1>> {
         Ok(Axes::new(
@@ -117,6 +138,7 @@ fn units_need_whole_aligned_runs() -> Result<()> {
     assert!(!axes(8, 4)?.holds_units(0, 0x104, 4, 16), "start");
     assert!(!axes(9, 4)?.holds_units(0, 0x100, 4, 16), "pitch");
     assert!(!axes(8, 5)?.holds_units(0, 0x100, 4, 16), "length");
-    assert_eq!(axes(8, 4)?.in_units(4).stride, [[32], [16]]);
+    assert_eq!(axes(12, 8)?.in_units(4).stride, [[48], [16]]);
+    assert_eq!(axes(8, 4)?.in_units(4).stride, [[32]], "rows of one unit");
     Ok(())
 }

@@ -37,10 +37,10 @@ use crate::view::ViewMut;
 /// use ulib_math::{ops, view::{View, ViewMut}};
 ///
 /// // Four voxels of a value and a count: fill the values.
-/// let mut block = Block::from_slice(&[[1_u32, 10], [2, 20], [3, 30], [4, 40]])?;
+/// let mut block = Block::from_slice(&[1_u32, 10, 2, 20, 3, 30, 4, 40])?;
 /// ops::fill(ViewMut::<u32>::new(&mut block, Layout::new(vec![4], vec![2], 0)?)?, 7)?;
-/// assert_eq!(View::<u32>::flat(&block)?.to_array()?.into_raw_vec_and_offset().0, [7, 10, 7, 20, 7, 30, 7, 40]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// assert_eq!(View::<u32>::flat(&block)?.to_array()?, ndarray::arr1(&[7, 10, 7, 20, 7, 30, 7, 40]).into_dyn());
+/// # Ok::<(), ulib_core::Error>(())
 /// ```
 ///
 /// [`Block::write`]: ulib_device::block::Block::write

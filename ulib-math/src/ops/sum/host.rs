@@ -2,14 +2,11 @@
 
 use rayon::prelude::*;
 
-use super::lanes::add_chunk;
+use super::lanes::{TILE, add_chunk, add_tile};
 use super::plan::{CHUNK, LANES, Plan};
 use crate::ops::axes::Axes;
 use crate::ops::element::{Accumulator, Element};
 use crate::ops::runs::GRAIN;
-
-/// Kept elements that are summed side by side.
-const TILE: usize = 128;
 
 /// Levels of the tree over the lanes.
 const LEVELS: usize = LANES.trailing_zeros() as usize;
@@ -219,6 +216,8 @@ fn column_chunk<T: Element>(
             let start = (first + reduced.offsets(begin + element)[0]).unsigned_abs();
             let row = &data[start..=start + (columns - 1) * stride];
             match stride {
+                1 if columns == TILE => add_tile::<T, 1>(&mut sums, row),
+                2 if columns == TILE => add_tile::<T, 2>(&mut sums, row),
                 0 => sums
                     .iter_mut()
                     .take(columns)

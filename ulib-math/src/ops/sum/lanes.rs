@@ -1,4 +1,4 @@
-//! The first step of a chunk on the host: whole chunks at a distance known when this is compiled, with the lanes in registers.
+//! The inner loops of a sum on the host, for distances known when this is compiled, and for AVX2 where the processor has it.
 #![allow(
     unsafe_code,
     reason = "calls a function compiled for AVX2 where there is AVX2"
@@ -43,5 +43,32 @@ fn add_groups<T: Element, const STRIDE: usize, const GROUP: usize>(
             }
         }
         *lanes = sums;
+    }
+}
+
+/// Sums that are done side by side.
+pub(super) const TILE: usize = 128;
+
+/// Adds element `i` of `TILE` elements `STRIDE` apart to sum `i`. `elements` are those from the first to the last.
+pub(super) fn add_tile<T: Element, const STRIDE: usize>(sums: &mut [T::Sum; TILE], elements: &[T]) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has what the function was compiled for: checked in the line above.
+        return unsafe { add_tile_avx2::<T, STRIDE>(sums, elements) };
+    }
+    add_each::<T, STRIDE>(sums, elements);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn add_tile_avx2<T: Element, const STRIDE: usize>(sums: &mut [T::Sum; TILE], elements: &[T]) {
+    add_each::<T, STRIDE>(sums, elements);
+}
+
+#[inline(always)]
+fn add_each<T: Element, const STRIDE: usize>(sums: &mut [T::Sum; TILE], elements: &[T]) {
+    let elements = &elements[..=(TILE - 1) * STRIDE];
+    for (i, sum) in sums.iter_mut().enumerate() {
+        *sum = sum.plus(elements[i * STRIDE].widen());
     }
 }
