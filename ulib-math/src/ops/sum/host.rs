@@ -70,14 +70,7 @@ fn row_chunk<T: Element>(
                 count,
             );
         }
-        _ => {
-            let mut row = [T::default(); LANES];
-            for at in (0..count).step_by(LANES) {
-                let len = LANES.min(count - at);
-                gather(data, first, reduced, begin + at, &mut row[..len]);
-                add_rows(&mut lanes, &row[..len], 1, len);
-            }
-        }
+        _ => add_runs(&mut lanes, data, first, reduced, begin, count),
     }
     tree(&mut lanes, count)
 }
@@ -88,49 +81,67 @@ fn add_rows<T: Element>(lanes: &mut [T::Sum; LANES], elements: &[T], stride: usi
         1 if count == CHUNK => add_chunk::<T, 1>(lanes, elements),
         2 if count == CHUNK => add_chunk::<T, 2>(lanes, elements),
         0 => (0..count).for_each(|i| lanes[i % LANES] = lanes[i % LANES].plus(elements[0].widen())),
-        1 => {
-            for row in elements.chunks(LANES) {
-                lanes
-                    .iter_mut()
-                    .zip(row)
-                    .for_each(|(lane, element)| *lane = lane.plus(element.widen()));
-            }
-        }
-        2 => {
-            for row in elements.chunks(2 * LANES) {
-                lanes
-                    .iter_mut()
-                    .zip(row.chunks(2))
-                    .for_each(|(lane, pair)| *lane = lane.plus(pair[0].widen()));
-            }
-        }
+        _ => elements
+            .chunks(stride * LANES)
+            .for_each(|row| add_row(lanes, row, stride)),
+    }
+}
+
+/// Adds elements `stride` apart to one lane each.
+fn add_row<T: Element>(lanes: &mut [T::Sum], elements: &[T], stride: usize) {
+    match stride {
+        0 => lanes
+            .iter_mut()
+            .for_each(|lane| *lane = lane.plus(elements[0].widen())),
+        1 => lanes
+            .iter_mut()
+            .zip(elements)
+            .for_each(|(lane, element)| *lane = lane.plus(element.widen())),
+        2 => lanes
+            .iter_mut()
+            .zip(elements.chunks(2))
+            .for_each(|(lane, pair)| *lane = lane.plus(pair[0].widen())),
         _ => {
-            for row in elements.chunks(stride * LANES) {
-                let row = row.iter().step_by(stride);
-                lanes
-                    .iter_mut()
-                    .zip(row)
-                    .for_each(|(lane, element)| *lane = lane.plus(element.widen()));
-            }
+            let elements = elements.iter().step_by(stride);
+            lanes
+                .iter_mut()
+                .zip(elements)
+                .for_each(|(lane, element)| *lane = lane.plus(element.widen()));
         }
     }
 }
 
-/// Elements `from ..` of a sum into `row`.
-fn gather<T: Element>(data: &[T], first: isize, reduced: &Axes<1>, from: usize, row: &mut [T]) {
+/// [`add_rows`] for `count` elements from element `begin` of several axes on: along the fastest axis, up to where it or the
+/// lanes end.
+fn add_runs<T: Element>(
+    lanes: &mut [T::Sum; LANES],
+    data: &[T],
+    first: isize,
+    reduced: &Axes<1>,
+    begin: usize,
+    count: usize,
+) {
     let (Some(&inner), Some(&[stride])) = (reduced.len.last(), reduced.stride.last()) else {
         return;
     };
-    let mut done = 0;
-    while done < row.len() {
-        let at = from + done;
-        let run = (inner - at % inner).min(row.len() - done);
-        let mut offset = first + reduced.offsets(at)[0];
-        for element in &mut row[done..done + run] {
-            *element = data[offset.unsigned_abs()];
-            offset += stride;
+    let stride = stride.unsigned_abs();
+    let mut at = 0;
+    while at < count {
+        let start = (first + reduced.offsets(begin + at)[0]).unsigned_abs();
+        let run = (inner - (begin + at) % inner).min(count - at);
+        let mut done = 0;
+        while done < run {
+            let lane = (at + done) % LANES;
+            let len = (LANES - lane).min(run - done);
+            let from = start + done * stride;
+            add_row(
+                &mut lanes[lane..lane + len],
+                &data[from..=from + (len - 1) * stride],
+                stride,
+            );
+            done += len;
         }
-        done += run;
+        at += run;
     }
 }
 
@@ -218,22 +229,7 @@ fn column_chunk<T: Element>(
             match stride {
                 1 if columns == TILE => add_tile::<T, 1>(&mut sums, row),
                 2 if columns == TILE => add_tile::<T, 2>(&mut sums, row),
-                0 => sums
-                    .iter_mut()
-                    .take(columns)
-                    .for_each(|sum| *sum = sum.plus(row[0].widen())),
-                1 => sums
-                    .iter_mut()
-                    .zip(row)
-                    .for_each(|(sum, element)| *sum = sum.plus(element.widen())),
-                2 => sums
-                    .iter_mut()
-                    .zip(row.chunks(2))
-                    .for_each(|(sum, pair)| *sum = sum.plus(pair[0].widen())),
-                _ => sums
-                    .iter_mut()
-                    .zip(row.iter().step_by(stride))
-                    .for_each(|(sum, element)| *sum = sum.plus(element.widen())),
+                _ => add_row(&mut sums[..columns], row, stride),
             }
         }
         let level = lane.trailing_ones() as usize;
