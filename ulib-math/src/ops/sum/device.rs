@@ -83,6 +83,8 @@ pub(super) fn sum<T: Element>(
     plan: &Plan,
     device: &Device,
 ) -> Result<Vec<T::Sum>> {
+    // Bound once, so that the calls below find the context current.
+    let _context = device.bind()?;
     let stream = Stream::legacy(device);
     let outputs = plan.kept.count();
     // One piece of memory: the results, and after them the levels of the tree.
@@ -114,6 +116,8 @@ pub(super) fn sum_into<T: Element>(
     out: &mut ViewMut<'_, T::Sum>,
     device: &Device,
 ) -> Result<()> {
+    // Bound once, so that the calls below find the context current.
+    let _context = device.bind()?;
     let stream = Stream::legacy(device);
     let whole = out.is_whole();
     let source = view.block().device_read(&stream)?;
