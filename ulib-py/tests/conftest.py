@@ -41,6 +41,9 @@ def current_mode() -> str:
 MODE = current_mode()
 REQUIRE_CUDA = os.environ.get("ULIB_REQUIRE_CUDA") == "1"
 
+# JAX would take three quarters of the card for itself.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
 if MODE == "nodriver":
     # Also on a machine that has a GPU: this mode is about not having one.
     os.environ["ULIB_CUDA_DRIVER"] = "none"
@@ -134,7 +137,9 @@ def fake() -> Iterator[Fake]:
     control("reset")
 
 
-def run_python(code: str, *, check: bool = True, timeout: float = 120, **environment: str | None) -> subprocess.CompletedProcess[str]:
+def run_python(
+    code: str, *, check: bool = True, timeout: float = 120, **environment: str | None
+) -> subprocess.CompletedProcess[str]:
     """Runs a program in a process of its own; a variable set to None is removed."""
     env = dict(os.environ)
     for name, value in environment.items():

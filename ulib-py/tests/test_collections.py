@@ -115,7 +115,12 @@ def test_muon_scatter_collection():
     np.testing.assert_array_equal(np.asarray(muons.Field("LineOut.direction"))[0], np.float32([0.1, -1, 0, 0]))
     muons.Momentum.SetValues([1, 2])
     muons.Momentum.Scale(2)
-    assert muons.GetMuon(1) == {"LineIn": ((1, 10, 0), (0, -1, 0)), "LineOut": ((1, -10, 0), (0, -1, 0)), "Momentum": 4, "MomentumPrime": 0}
+    assert muons.GetMuon(1) == {
+        "LineIn": ((1, 10, 0), (0, -1, 0)),
+        "LineOut": ((1, -10, 0), (0, -1, 0)),
+        "Momentum": 4,
+        "MomentumPrime": 0,
+    }
     raw = np.asarray(muons)
     assert raw.dtype == np.uint8 and raw[128:132].view(np.float32)[0] == 2
     assert not raw.reshape(2, 144)[:, 136:].any(), "the padding is zero"

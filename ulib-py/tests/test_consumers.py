@@ -209,10 +209,19 @@ def attribute_rule_cases():
 
         return lambda o: np.asarray(jax.numpy.asarray(o))
 
-    return [("numpy", numpy_), ("cupy", cupy_), ("torch", torch_), ("torch", torch_cuda), ("torch", torch_dlpack), ("jax", jax_)]
+    return [
+        ("numpy", numpy_),
+        ("cupy", cupy_),
+        ("torch", torch_),
+        ("torch", torch_cuda),
+        ("torch", torch_dlpack),
+        ("jax", jax_),
+    ]
 
 
-@pytest.mark.parametrize(("library", "make"), attribute_rule_cases(), ids=lambda value: getattr(value, "__name__", value))
+@pytest.mark.parametrize(
+    ("library", "make"), attribute_rule_cases(), ids=lambda value: getattr(value, "__name__", value)
+)
 @pytest.mark.parametrize("preference", ["Host", "Device"])
 def test_every_consumer_takes_the_object_whatever_its_preference(consumer, library, make, preference):
     consumer(library)

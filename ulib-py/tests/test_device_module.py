@@ -99,7 +99,10 @@ def test_kernels_available_says_what_is_missing(gpu, mode, monkeypatch):
 @pytest.mark.parametrize(
     ("error", "names"),
     [
-        ("No supported GPU compute capabilities found. Please check your cudatoolkit version", ["libcudart", "CUDA_HOME", "LD_LIBRARY_PATH"]),
+        (
+            "No supported GPU compute capabilities found. Please check your cudatoolkit version",
+            ["libcudart", "CUDA_HOME", "LD_LIBRARY_PATH"],
+        ),
         ("libNVVM cannot be found. Do `conda install cudatoolkit`", ["libNVVM", "CUDA_HOME"]),
         ("libnvrtc.so.12: cannot open shared object file", ["NVRTC", "CUDA_HOME", "LD_LIBRARY_PATH"]),
         ("something else", ["something else"]),

@@ -79,7 +79,14 @@ def test_set_values_takes_flat_and_grid_shapes():
 
 def test_set_values_converts_like_numpy_same_kind():
     image = uLib.VoxImage(2, 1, 1)
-    for values in ([1, 2], (1.0, 2.0), np.array([1, 2]), np.array([1.0, 2.0]), np.array([1, 2], dtype=">f4"), np.array([1, 2], dtype=np.float16)):
+    for values in (
+        [1, 2],
+        (1.0, 2.0),
+        np.array([1, 2]),
+        np.array([1.0, 2.0]),
+        np.array([1, 2], dtype=">f4"),
+        np.array([1, 2], dtype=np.float16),
+    ):
         image.Fill(0)
         image.SetValues(values)
         assert list(image) == [1.0, 2.0]

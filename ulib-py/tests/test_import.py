@@ -47,4 +47,26 @@ new = {name.split(".")[0] for name in set(sys.modules) - before}
 print(sorted(new - {"uLib"}))
 """
     )
-    assert set(eval(done.stdout)) <= {"__future__", "importlib", "typing", "types", "functools", "collections", "re", "copyreg", "contextlib", "operator", "keyword", "heapq", "itertools", "reprlib", "enum", "warnings", "_collections", "_functools", "_operator", "_typing", "_sre"}
+    assert set(eval(done.stdout)) <= {
+        "__future__",
+        "importlib",
+        "typing",
+        "types",
+        "functools",
+        "collections",
+        "re",
+        "copyreg",
+        "contextlib",
+        "operator",
+        "keyword",
+        "heapq",
+        "itertools",
+        "reprlib",
+        "enum",
+        "warnings",
+        "_collections",
+        "_functools",
+        "_operator",
+        "_typing",
+        "_sre",
+    }

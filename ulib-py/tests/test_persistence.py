@@ -27,7 +27,9 @@ def objects():
 
 
 @pytest.mark.parametrize("index", range(9))
-@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, *(lambda o, p=p: pickle.loads(pickle.dumps(o, p)) for p in range(2, 6))])
+@pytest.mark.parametrize(
+    "how", [copy.copy, copy.deepcopy, *(lambda o, p=p: pickle.loads(pickle.dumps(o, p)) for p in range(2, 6))]
+)
 def test_copies_are_equal_and_independent(index, how):
     original = objects()[index]
     twin = how(original)

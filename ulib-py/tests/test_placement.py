@@ -319,7 +319,14 @@ def test_set_values_from_device_arrays_makes_no_host_trip(gpu):
     target = uLib.VoxImage(4, 4, 4)
     target.Count.Fill(5)
     target.SetPreferredDevice("Device")
-    for values in (source, source.Grid(), source.DeviceView(), Foreign(source.DeviceView()), Foreign(source.DeviceView(), stream=1), Foreign(source.DeviceView(), stream=2)):
+    for values in (
+        source,
+        source.Grid(),
+        source.DeviceView(),
+        Foreign(source.DeviceView()),
+        Foreign(source.DeviceView(), stream=1),
+        Foreign(source.DeviceView(), stream=2),
+    ):
         target.Fill(0)
         before = target.Transfers, source.Transfers
         target.SetValues(values)

@@ -104,6 +104,26 @@ def test_the_interpreter_runs_while_a_copy_does(fake):
     assert image.IsDeviceResident()
 
 
+def test_questions_during_a_copy_wait_for_it_without_a_deadlock(fake):
+    image = uLib.VoxImage(256, 256, 64)  # 32 MiB
+    fake(f"bandwidth {64 << 20}")  # half a second
+    thread = threading.Thread(target=image.SetPreferredDevice, args=("Device",))
+    thread.start()
+    time.sleep(0.05)
+    answers = [
+        image.GetPreferredDevice(),
+        image.IsDeviceResident(),
+        image.GetDataLocation(),
+        image.GetValue(0),
+        repr(image),
+        len(image),
+    ]
+    thread.join(60)
+    assert not thread.is_alive()
+    assert answers[0] == "Device" and answers[3] == 0 and answers[5] == 256 * 256 * 64
+    assert image.IsDeviceResident()
+
+
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_ctrl_c_during_a_long_copy(fake, direction):
     image = uLib.VoxImage(256, 256, 64)  # 32 MiB, by the staging ring

@@ -76,9 +76,7 @@ def _explain(error: Exception) -> str:
             f"environment needs CUDA_HOME=<prefix> and {library_path}. It says: {text}"
         )
     if "nvvm" in lowered:
-        return (
-            f"libNVVM was not found ({where}); a toolkit outside the environment needs CUDA_HOME=<prefix>. It says: {text}"
-        )
+        return f"libNVVM was not found ({where}); a toolkit outside the environment needs CUDA_HOME=<prefix>. It says: {text}"
     if "nvrtc" in lowered or "cuda_fp16.h" in lowered or "cuda headers" in lowered:
         return (
             f"NVRTC or its headers were not found ({where}); a toolkit outside the environment needs CUDA_HOME=<prefix> "
