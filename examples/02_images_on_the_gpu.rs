@@ -33,7 +33,13 @@ fn main() -> ExitCode {
 fn run(input: Input) -> Result<()> {
     let (image, what) = match &input {
         Input::Phantom => (phantom()?, "the phantom".to_owned()),
-        Input::Volume { file, dims } => (volume(file, *dims)?, file.display().to_string()),
+        Input::Volume { file, dims } => (
+            volume(file, *dims)?,
+            file.file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+        ),
     };
     let mut table = EventTable::new("slice,total")?;
     let [nx, ny, nz] = image.dims();

@@ -10,6 +10,7 @@ instead and computes the same numbers.
 
 import argparse
 import math
+import pathlib
 import sys
 
 import numpy as np
@@ -26,7 +27,7 @@ def main():
     if arguments.volume is None:
         image, what = phantom(), "the phantom"
     else:
-        image, what = volume(arguments.volume), arguments.volume
+        image, what = volume(arguments.volume), pathlib.Path(arguments.volume).name
     table = uLib.EventTable("slice,total")
     nx, ny, nz = image.GetDims()
     print(f"{what}: {nx} x {ny} x {nz} voxels, order {image.GetDataOrder()}")
