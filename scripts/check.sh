@@ -26,7 +26,7 @@ forbid ulib-core ulib-device ulib-math ulib ulib-fakecuda rayon ndarray pyo3 lib
 forbid ulib-device ulib-math ulib ulib-fakecuda rayon ndarray pyo3 cudarc cust
 forbid ulib-math ulib ulib-fakecuda pyo3 libloading libc
 forbid ulib ulib-fakecuda pyo3
-if cargo tree --locked -q -e normal | grep -qE '^.*(pyo3|ulib-fakecuda) v'; then echo "the facade pulls in Python or the software driver" >&2; exit 1; fi
+if cargo tree --locked -q -p ulib -e normal | grep -qE '^.*(pyo3|ulib-fakecuda) v'; then echo "the facade pulls in Python or the software driver" >&2; exit 1; fi
 
 say "kernel drift"
 "$venv/bin/python" scripts/build-kernels.py --check
