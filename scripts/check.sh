@@ -32,7 +32,7 @@ say "kernel drift"
 "$venv/bin/python" scripts/build-kernels.py --check
 
 say "stubs"
-if ! "$venv/bin/python" -c 'import uLib' 2>/dev/null; then ensure_wheel; fi
+ensure_wheel
 "$venv/bin/python" -m mypy.stubtest uLib --allowlist ulib-py/stubtest-allow.txt
 echo
 echo "all checks passed"

@@ -12,7 +12,7 @@ mkdir -p "$out"/{tests,benches,examples,python/tests,wheels}
 # The executables that cargo reports for a kind of target, as "name path" lines.
 executables() {
     local kind=$1; shift
-    cargo "$@" --locked --release --quiet --message-format=json | "$venv/bin/python" -c '
+    cargo "$@" --locked --profile release --quiet --message-format=json | "$venv/bin/python" -c '
 import json, sys
 for line in sys.stdin:
     message = json.loads(line)
