@@ -60,6 +60,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "real: needs a GPU, its driver and the consumer library named in the test")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On a card that is required, tests about other drivers are not part of the run, so that no skip is left."""
+    if not REQUIRE_CUDA:
+        return
+    elsewhere = [item for item in items if {"fake", "nodriver"} & set(getattr(item, "fixturenames", ()))]
+    config.hook.pytest_deselected(items=elsewhere)
+    items[:] = [item for item in items if item not in elsewhere]
+
+
 def pytest_report_header(config: pytest.Config) -> str:
     emulated = " (emulated: nothing here says anything about a real card)" if MODE == "fake" else ""
     return f"uLib mode: {MODE}{emulated}"

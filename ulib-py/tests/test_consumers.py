@@ -251,6 +251,22 @@ def test_as_array_holds_a_lease(consumer, image):
     gc.collect()
 
 
+def test_out_of_memory_on_a_full_card(consumer, real):
+    cupy = consumer("cupy")
+    image = uLib.VoxImage(512, 512, 256)  # 512 MiB
+    image.Fill(2)
+    free, _ = uLib.device.memory_info()
+    hog = cupy.cuda.Memory(free - (256 << 20))
+    assert image.SetPreferredDevice("Device") is False
+    assert image.GetPreferredDevice() == "Device" and not image.IsDeviceResident()
+    assert "out of device memory: needs 536870912 bytes, " in image.GetDataLocation()
+    assert not hasattr(image, "__cuda_array_interface__")
+    assert image.Sum() == 2 * 512 * 512 * 256, "the host computes meanwhile"
+    del hog
+    gc.collect()
+    assert image.Update() is True and image.Sum() == 2 * 512 * 512 * 256
+
+
 def test_a_broken_kernel_surfaces_as_the_drivers_words(consumer, python):
     consumer("cupy")
     done = python(
