@@ -190,3 +190,46 @@ fn nothing_is_opened_before_it_is_needed() {
         },
     );
 }
+
+#[test]
+fn the_documented_sentences_are_those_of_the_code() {
+    use ulib_device::driver::Unavailable;
+    let (path, name) = (|| "PATH".to_owned(), || "NAME".to_owned());
+    let reasons = [
+        Unavailable::NoDriverLibrary { tried: vec![] },
+        Unavailable::Disabled {
+            by: VARIABLE.into(),
+        },
+        Unavailable::DriverUnloadable {
+            path: path(),
+            detail: "the loader's words".into(),
+        },
+        Unavailable::MissingSymbol {
+            library: path(),
+            symbol: "SYMBOL".into(),
+        },
+        Unavailable::StubLibrary { path: path() },
+        Unavailable::Init {
+            code: 999,
+            name: "CUDA_ERROR_NAME".into(),
+        },
+        Unavailable::DriverTooOld {
+            found: 10020,
+            need: 11000,
+        },
+        Unavailable::NoDevice,
+        Unavailable::DeviceTooOld {
+            ordinal: 0,
+            name: name(),
+            found: (5, 2),
+            need: (6, 0),
+        },
+    ];
+    let page = include_str!("../docs/environment.md");
+    for reason in reasons {
+        assert!(
+            page.contains(&format!("| `{reason}` |")),
+            "docs/environment.md lacks `{reason}`"
+        );
+    }
+}
