@@ -16,6 +16,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -26,6 +27,9 @@ import pytest
 if not hasattr(numpy, "row_stack"):
     # numba releases of today still use the name that NumPy 2.5 removed.
     numpy.row_stack = numpy.vstack  # type: ignore[attr-defined]
+
+# A suite started in the background inherits an ignored SIGINT, and Python then installs no handler.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FAKE_LIBRARY = os.environ.get("ULIB_FAKE_DRIVER")
 
