@@ -28,6 +28,16 @@ forbid ulib-math ulib ulib-fakecuda pyo3 libloading libc
 forbid ulib ulib-fakecuda pyo3
 if cargo tree --locked -q -p ulib -e normal | grep -qE '^.*(pyo3|ulib-fakecuda) v'; then echo "the facade pulls in Python or the software driver" >&2; exit 1; fi
 
+say "operations"
+# Every operation has its twin test and its bench under its own name.
+for folder in ulib-math/src/ops/*/; do
+    operation=$(basename "$folder")
+    [ -f "$folder/$operation.cu" ] || continue
+    for file in "tests/twins/$operation.rs" "benches/ops/$operation.rs"; do
+        [ -f "$file" ] || { echo "the operation $operation lacks $file" >&2; exit 1; }
+    done
+done
+
 say "kernel drift"
 "$venv/bin/python" scripts/build-kernels.py --check
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Runs the bundle it lies in on this machine's card; skips are failures. Results end as one table.
-#   bash run.sh [OUTPUT FOLDER] [--no-bench]
+#   bash run.sh [--no-bench] [OUTPUT FOLDER]
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
+benches=1
+if [ "${1:-}" = --no-bench ]; then benches=0; shift; fi
 out=${1:-$here/results}
 mkdir -p "$out"
 export ULIB_TEST_DRIVER=real ULIB_REQUIRE_CUDA=1 PROPTEST_CASES=${PROPTEST_CASES:-64} PYTHONUNBUFFERED=1
@@ -40,7 +42,7 @@ dims=$(python3 "$here/python/volume-to-raw.py" "$volume" "$out/volume.f32")
 # shellcheck disable=SC2086
 step rust-volume "$here/examples/02_images_on_the_gpu" --volume "$out/volume.f32" $dims
 rm -f "$out/volume.f32"
-if [ "${2:-}" != --no-bench ]; then
+if [ $benches = 1 ]; then
     for bench in "$here"/benches/*; do
         [ -f "$bench" ] && (cd "$out" && CRITERION_HOME=$site/criterion step "bench-$(basename "$bench")" "$bench" --bench --quick)
     done

@@ -6,7 +6,7 @@ export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target}
 venv=$root/.venv
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 
-say() { printf '\n== %s\n' "$*"; }
+say() { printf "\n== %s\n" "$*" >&2; }
 
 need() { command -v "$1" >/dev/null || { echo "$1 is missing: $2" >&2; exit 1; }; }
 
@@ -40,11 +40,15 @@ ensure_venv() {
 # Builds the wheel into dist/ and installs it into the virtual environment.
 ensure_wheel() {
     ensure_venv
-    say "wheel"
-    rm -rf dist
-    (cd ulib-py && "$venv/bin/maturin" build --release --locked --quiet --interpreter "$venv/bin/python" --out "$root/dist")
+    say "wheel (about a minute the first time)"
+    local log
+    log=$(mktemp)
+    rm -f dist/*.whl
+    (cd ulib-py && "$venv/bin/maturin" build --release --locked --quiet --interpreter "$venv/bin/python" --out "$root/dist") > "$log" 2>&1 ||
+        { cat "$log" >&2; rm -f "$log"; exit 1; }
+    rm -f "$log"
     "$venv/bin/python" -m pip install -q --force-reinstall --no-deps dist/*.whl
-    ls dist
+    ls dist/*.whl
 }
 
 # Builds the software driver as a shared library and prints its path.
