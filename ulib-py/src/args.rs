@@ -6,6 +6,7 @@ use pyo3::types::PyTuple;
 use ulib_core::{Error, Result};
 
 use crate::errors::IntoPyResult;
+use crate::items::triple;
 
 /// Which voxel: by its flat index or by its triple.
 #[derive(Clone, Copy, Debug)]
@@ -18,9 +19,11 @@ impl Place {
     /// `(i,)`, `(x, y, z)` or `((x, y, z),)`.
     pub(crate) fn of(op: &str, arguments: &[Bound<'_, PyAny>]) -> PyResult<Place> {
         match arguments {
-            [one] => match one.extract::<[i64; 3]>() {
-                Ok(triple) => Ok(Place::Triple(triple)),
-                Err(_) => Ok(Place::Flat(one.extract()?)),
+            [one] => match one.extract::<i64>() {
+                Err(error) if error.is_instance_of::<PyTypeError>(one.py()) => {
+                    Ok(Place::Triple(triple(one)?))
+                }
+                index => Ok(Place::Flat(index?)),
             },
             [x, y, z] => Ok(Place::Triple([x.extract()?, y.extract()?, z.extract()?])),
             _ => Err(PyTypeError::new_err(format!(

@@ -9,6 +9,7 @@ use ulib_math::ops;
 use ulib_math::view::View;
 
 use crate::errors::IntoPyResult;
+use crate::items::items;
 use crate::source::{AnyViewMut, Desc, Source};
 
 /// Runs `$body` with `$T` as the number type of `$dtype`.
@@ -138,13 +139,8 @@ pub(crate) fn to_numpy<'py, T: DeviceStorable>(
 pub(crate) fn axes_of(axis: &Bound<'_, PyAny>, desc: &Desc) -> PyResult<Vec<usize>> {
     let named: Vec<isize> = match axis.extract::<isize>() {
         Ok(one) => vec![one],
-        Err(_) => axis.extract().map_err(|_| {
-            PyTypeError::new_err(format!(
-                "Sum: axis {} is neither a number nor a sequence of numbers",
-                axis.repr()
-                    .map_or_else(|_| "?".into(), |text| text.to_string())
-            ))
-        })?,
+        Err(error) if !error.is_instance_of::<PyTypeError>(axis.py()) => return Err(error),
+        Err(_) => items("Sum", "axis", axis, desc.layout.ndim())?,
     };
     let count = desc.layout.ndim();
     named

@@ -16,6 +16,7 @@ mod hooks;
 mod host_view;
 mod incoming;
 mod interop;
+mod items;
 mod lease;
 mod objects;
 mod persist;

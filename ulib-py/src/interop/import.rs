@@ -13,6 +13,11 @@ use ulib_device::{Device, Driver, Stream};
 use super::dlpack::{self, abi};
 use super::host_array::HostArray;
 use crate::errors::IntoPyResult;
+use crate::items::items;
+
+const PROTOCOL: &str = "__cuda_array_interface__";
+/// More axes than any array library knows.
+const MAX_AXES: usize = 64;
 
 /// Where the numbers of a copy come from.
 pub(crate) enum Incoming {
@@ -91,11 +96,13 @@ impl DeviceArray {
                 "__cuda_array_interface__: masked arrays are not supported",
             ));
         }
-        let shape: Vec<usize> = need("shape")?.extract()?;
+        let shape: Vec<usize> = items(PROTOCOL, "shape", &need("shape")?, MAX_AXES)?;
         let dtype = DType::from_typestr(&need("typestr")?.extract::<String>()?).py()?;
         let (address, _read_only): (u64, bool) = need("data")?.extract()?;
         let bytes: Option<Vec<isize>> = match get("strides")? {
-            Some(strides) if !strides.is_none() => Some(strides.extract()?),
+            Some(strides) if !strides.is_none() => {
+                Some(items(PROTOCOL, "strides", &strides, MAX_AXES)?)
+            }
             _ => None,
         };
         let strides = bytes

@@ -14,6 +14,7 @@ use crate::cell::Shared;
 use crate::errors::IntoPyResult;
 use crate::interop::array_interface;
 use crate::interop::import::Incoming;
+use crate::items::items;
 use crate::persist;
 use crate::source::{AnyViewMut, Holder, Object, Which};
 use crate::view::ArrayView;
@@ -83,6 +84,14 @@ impl EventTable {
     fn holder(&self) -> Arc<dyn Holder> {
         self.shared.clone()
     }
+
+    /// The numbers of one row.
+    fn numbers(&self, op: &str, row: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
+        let columns = self
+            .shared
+            .peek(row.py(), |table| Ok(table.columns().len()));
+        items(op, "the row", row, columns.py()?)
+    }
 }
 
 #[pymethods]
@@ -122,7 +131,8 @@ impl EventTable {
 
     /// Adds one row at the end: one number per column.
     #[pyo3(signature = (row))]
-    fn AddRow(&self, py: Python<'_>, row: Vec<f64>) -> PyResult<()> {
+    fn AddRow(&self, py: Python<'_>, row: &Bound<'_, PyAny>) -> PyResult<()> {
+        let row = self.numbers("AddRow", row)?;
         self.shared.tiny_mut(py, |table| table.add_row(&row)).py()
     }
 
@@ -194,7 +204,8 @@ impl EventTable {
 
     /// Replaces the numbers of one row.
     #[pyo3(signature = (row, numbers))]
-    fn SetRow(&self, py: Python<'_>, row: i64, numbers: Vec<f64>) -> PyResult<()> {
+    fn SetRow(&self, py: Python<'_>, row: i64, numbers: &Bound<'_, PyAny>) -> PyResult<()> {
+        let numbers = self.numbers("SetRow", numbers)?;
         self.shared
             .tiny_mut(py, |table| {
                 let row = index_in("row", row, table.rows())?;

@@ -13,6 +13,7 @@ use crate::bulk::BulkArray;
 use crate::cell::Shared;
 use crate::errors::IntoPyResult;
 use crate::incoming;
+use crate::items::items;
 use crate::persist;
 use crate::source::{Holder, Source, Which};
 
@@ -88,7 +89,8 @@ impl FloatCollection {
 
     /// Adds numbers at the end.
     #[pyo3(signature = (values))]
-    fn Extend(&self, py: Python<'_>, values: Vec<f32>) -> PyResult<()> {
+    fn Extend(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<()> {
+        let values = items::<f32>("Extend", "values", values, usize::MAX)?;
         self.shared
             .write(py, |items| items.extend_from_slice(&values))
             .py()

@@ -10,6 +10,7 @@ use ulib_math::{BulkArray, GeantEvent, GeantEventCollection as Events, Placed as
 use crate::args::index_in;
 use crate::cell::Shared;
 use crate::errors::IntoPyResult;
+use crate::items::items;
 use crate::placement::Placed;
 use crate::source::{AnyViewMut, Object, Which};
 
@@ -73,12 +74,16 @@ impl GeantEventCollection {
 #[allow(non_snake_case)]
 impl GeantEventCollection {
     #[new]
-    #[pyo3(signature = (events=Vec::new()))]
-    fn new(events: Vec<Event>) -> PyClassInitializer<Self> {
+    #[pyo3(signature = (events=None))]
+    fn new(events: Option<&Bound<'_, PyAny>>) -> PyResult<PyClassInitializer<Self>> {
+        let events: Vec<Event> = match events {
+            Some(events) => items("GeantEventCollection", "events", events, usize::MAX)?,
+            None => Vec::new(),
+        };
         let events = events
             .into_iter()
             .map(|(path, name)| GeantEvent::new(path, name));
-        GeantEventCollection::init(events.collect())
+        Ok(GeantEventCollection::init(events.collect()))
     }
 
     /// Adds an event at the end.

@@ -11,6 +11,7 @@ use ulib_math::{DataOrder, Grid, IndexMap};
 use crate::args::{Place, index_in};
 use crate::bulk::BulkArray;
 use crate::errors::IntoPyResult;
+use crate::items::triple;
 use crate::source::{self, Holder, Which, block, no_image};
 use crate::view::ArrayView;
 
@@ -119,7 +120,10 @@ impl Image {
 
     /// Sets the size of one voxel.
     #[pyo3(signature = (spacing))]
-    fn SetSpacing(slf: PyRef<'_, Self>, spacing: [f64; 3]) -> PyResult<()> {
+    fn SetSpacing(
+        slf: PyRef<'_, Self>,
+        #[pyo3(from_py_with = triple)] spacing: [f64; 3],
+    ) -> PyResult<()> {
         change(&slf, |image| image.set_spacing(spacing))
     }
 
@@ -130,7 +134,10 @@ impl Image {
 
     /// Sets where the grid starts inside the object.
     #[pyo3(signature = (origin))]
-    fn SetOrigin(slf: PyRef<'_, Self>, origin: [f64; 3]) -> PyResult<()> {
+    fn SetOrigin(
+        slf: PyRef<'_, Self>,
+        #[pyo3(from_py_with = triple)] origin: [f64; 3],
+    ) -> PyResult<()> {
         change(&slf, |image| image.set_origin(origin))
     }
 
@@ -141,7 +148,10 @@ impl Image {
 
     /// Sets where the object stands.
     #[pyo3(signature = (position))]
-    fn SetPosition(slf: PyRef<'_, Self>, position: [f64; 3]) -> PyResult<()> {
+    fn SetPosition(
+        slf: PyRef<'_, Self>,
+        #[pyo3(from_py_with = triple)] position: [f64; 3],
+    ) -> PyResult<()> {
         change(&slf, |image| image.set_position(position))
     }
 
@@ -217,25 +227,37 @@ impl Image {
 
     /// The world point of a local one.
     #[pyo3(signature = (local))]
-    fn GetWorldPoint(slf: PyRef<'_, Self>, local: [f64; 3]) -> PyResult<(f64, f64, f64)> {
+    fn GetWorldPoint(
+        slf: PyRef<'_, Self>,
+        #[pyo3(from_py_with = triple)] local: [f64; 3],
+    ) -> PyResult<(f64, f64, f64)> {
         ask(&slf, |grid| Ok(grid.world_from_local(local).into()))
     }
 
     /// The local point of a world one.
     #[pyo3(signature = (world))]
-    fn GetLocalPoint(slf: PyRef<'_, Self>, world: [f64; 3]) -> PyResult<(f64, f64, f64)> {
+    fn GetLocalPoint(
+        slf: PyRef<'_, Self>,
+        #[pyo3(from_py_with = triple)] world: [f64; 3],
+    ) -> PyResult<(f64, f64, f64)> {
         ask(&slf, |grid| Ok(grid.local_from_world(world).into()))
     }
 
     /// The triple of the voxel a world point falls into, which need not exist.
     #[pyo3(signature = (world))]
-    fn Find(slf: PyRef<'_, Self>, world: [f64; 3]) -> PyResult<(i64, i64, i64)> {
+    fn Find(
+        slf: PyRef<'_, Self>,
+        #[pyo3(from_py_with = triple)] world: [f64; 3],
+    ) -> PyResult<(i64, i64, i64)> {
         ask(&slf, |grid| Ok(grid.find(world)?.into()))
     }
 
     /// Whether a world point lies in the image or on its surface.
     #[pyo3(signature = (world))]
-    fn IsInsideBounds(slf: PyRef<'_, Self>, world: [f64; 3]) -> PyResult<bool> {
+    fn IsInsideBounds(
+        slf: PyRef<'_, Self>,
+        #[pyo3(from_py_with = triple)] world: [f64; 3],
+    ) -> PyResult<bool> {
         ask(&slf, |grid| Ok(grid.is_inside_bounds(world)))
     }
 

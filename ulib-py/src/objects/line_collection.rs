@@ -11,6 +11,7 @@ use crate::args::{self, index_in};
 use crate::bulk::BulkArray;
 use crate::cell::Shared;
 use crate::errors::IntoPyResult;
+use crate::items::triple;
 use crate::persist;
 use crate::source::{Holder, Which};
 
@@ -52,7 +53,12 @@ impl LineCollection {
 
     /// Adds the line through ``origin`` along ``direction`` at the end.
     #[pyo3(signature = (origin, direction))]
-    fn Append(&self, py: Python<'_>, origin: Triple, direction: Triple) -> PyResult<()> {
+    fn Append(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = triple)] origin: Triple,
+        #[pyo3(from_py_with = triple)] direction: Triple,
+    ) -> PyResult<()> {
         self.shared
             .tiny_mut(py, |items| items.push(Line::new(origin, direction)))
             .py()
@@ -79,8 +85,8 @@ impl LineCollection {
         &self,
         py: Python<'_>,
         index: i64,
-        origin: Triple,
-        direction: Triple,
+        #[pyo3(from_py_with = triple)] origin: Triple,
+        #[pyo3(from_py_with = triple)] direction: Triple,
     ) -> PyResult<()> {
         self.shared
             .tiny_mut(py, |items| {

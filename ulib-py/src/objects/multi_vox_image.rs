@@ -11,6 +11,7 @@ use super::image::{Image, dims_of, grid_of};
 use crate::args::{count, index_in};
 use crate::cell::Shared;
 use crate::errors::IntoPyResult;
+use crate::items::triple;
 use crate::persist;
 use crate::source::{self, AnyViewMut, Holder, Object, Which, image_by_its_methods};
 
@@ -109,9 +110,9 @@ impl MultiVoxImage {
         nz: Option<i64>,
         channels: i64,
         components: i64,
-        spacing: [f64; 3],
-        origin: [f64; 3],
-        position: [f64; 3],
+        #[pyo3(from_py_with = triple)] spacing: [f64; 3],
+        #[pyo3(from_py_with = triple)] origin: [f64; 3],
+        #[pyo3(from_py_with = triple)] position: [f64; 3],
         order: &str,
     ) -> PyResult<PyClassInitializer<Self>> {
         const CLASS: &str = "MultiVoxImage";

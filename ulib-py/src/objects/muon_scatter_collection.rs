@@ -13,6 +13,7 @@ use crate::args::{self, index_in};
 use crate::bulk::BulkArray;
 use crate::cell::Shared;
 use crate::errors::IntoPyResult;
+use crate::items::line;
 use crate::persist;
 use crate::source::{Holder, Which};
 use crate::view::ArrayView;
@@ -59,16 +60,16 @@ impl MuonScatterCollection {
     fn Append(
         &self,
         py: Python<'_>,
-        line_in: LineParts,
-        line_out: LineParts,
+        #[pyo3(from_py_with = line)] line_in: LineParts,
+        #[pyo3(from_py_with = line)] line_out: LineParts,
         momentum: f32,
         momentum_prime: f32,
     ) -> PyResult<()> {
-        let line = |(origin, direction): LineParts| Line::new(origin, direction);
+        let made = |(origin, direction): LineParts| Line::new(origin, direction);
         let muon = MuonScatter {
             Momentum: momentum,
             MomentumPrime: momentum_prime,
-            ..MuonScatter::new(line(line_in), line(line_out))
+            ..MuonScatter::new(made(line_in), made(line_out))
         };
         self.shared.tiny_mut(py, |items| items.push(muon)).py()
     }

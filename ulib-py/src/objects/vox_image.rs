@@ -14,6 +14,7 @@ use ulib_math::{
 use super::image::{Image, dims_of, grid_of};
 use crate::cell::Shared;
 use crate::errors::IntoPyResult;
+use crate::items::triple;
 use crate::persist;
 use crate::source::{self, AnyViewMut, Holder, Object, Which, image_by_its_methods};
 use crate::view::ArrayView;
@@ -177,9 +178,9 @@ impl VoxImage {
         ny: Option<i64>,
         nz: Option<i64>,
         voxel_bytes: i64,
-        spacing: [f64; 3],
-        origin: [f64; 3],
-        position: [f64; 3],
+        #[pyo3(from_py_with = triple)] spacing: [f64; 3],
+        #[pyo3(from_py_with = triple)] origin: [f64; 3],
+        #[pyo3(from_py_with = triple)] position: [f64; 3],
         order: &str,
     ) -> PyResult<PyClassInitializer<Self>> {
         let (grid, order) = grid_of("VoxImage", [nx, ny, nz], spacing, origin, position, order)?;

@@ -1,0 +1,124 @@
+//! Arguments of several items: any iterable, read one item at a time.
+//!
+//! The interpreter's own word for how long something is may be a lie or a number no memory holds, so nothing is allocated
+//! on it that cannot fail, and what has a known length is read no further than that.
+
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyString};
+use ulib_core::Error;
+
+use crate::errors::IntoPyResult;
+
+/// How many items are read between two looks for signals.
+const SIGNALS: usize = 1 << 16;
+
+/// Appends to a vector, with an error instead of an end of the process when there is no memory.
+pub(crate) fn push<T>(items: &mut Vec<T>, item: T) -> ulib_core::Result<()> {
+    reserve(items, 1)?;
+    items.push(item);
+    Ok(())
+}
+
+/// Room for `more` items.
+pub(crate) fn reserve<T>(items: &mut Vec<T>, more: usize) -> ulib_core::Result<()> {
+    let needs = more.saturating_mul(size_of::<T>()) as u64;
+    items
+        .try_reserve(more)
+        .map_err(|_| Error::out_of_memory(needs, 0).context("host memory"))
+}
+
+/// The items of the iterable `object`, each as `read` makes it, and no more than `most` of them.
+///
+/// Errors name `op` and `what`, which is the argument. Text and bytes are refused: they iterate, but as
+/// letters and small numbers, which nobody means.
+pub(crate) fn items_by<T>(
+    op: &str,
+    what: &str,
+    object: &Bound<'_, PyAny>,
+    most: usize,
+    read: impl Fn(&Bound<'_, PyAny>) -> PyResult<T>,
+) -> PyResult<Vec<T>> {
+    let py = object.py();
+    let refuse = || {
+        let found = object.get_type().name()?;
+        Err(PyTypeError::new_err(format!(
+            "{op}: {what} is a {found}, not several items"
+        )))
+    };
+    if object.is_instance_of::<PyString>()
+        || object.is_instance_of::<PyBytes>()
+        || object.is_instance_of::<PyByteArray>()
+    {
+        return refuse();
+    }
+    let iterator = match object.try_iter() {
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => return refuse(),
+        other => other?,
+    };
+    let mut items = Vec::new();
+    for item in iterator {
+        if items.len() == most {
+            return Err(PyValueError::new_err(format!(
+                "{op}: {what} has more than {most} item{}",
+                if most == 1 { "" } else { "s" }
+            )));
+        }
+        let item = read(&item?).map_err(|error| named(py, op, what, items.len(), error))?;
+        if items.is_empty() && most > SIGNALS {
+            // Not before an item is known to be good. Refused here, at once, if there is no such memory.
+            reserve(&mut items, object.len().unwrap_or(1).min(most)).py()?;
+        }
+        push(&mut items, item).py()?;
+        if items.len() % SIGNALS == 0 {
+            py.check_signals()?;
+        }
+    }
+    Ok(items)
+}
+
+/// [`items_by`] for a type that converts by itself.
+pub(crate) fn items<T: for<'py> FromPyObjectOwned<'py>>(
+    op: &str,
+    what: &str,
+    object: &Bound<'_, PyAny>,
+    most: usize,
+) -> PyResult<Vec<T>> {
+    items_by(op, what, object, most, |item| {
+        item.extract().map_err(Into::into)
+    })
+}
+
+/// Three numbers: a point, a direction, an index.
+pub(crate) fn triple<T: for<'py> FromPyObjectOwned<'py>>(
+    object: &Bound<'_, PyAny>,
+) -> PyResult<[T; 3]> {
+    exactly(object, |item| item.extract().map_err(Into::into))
+}
+
+/// Origin and direction of a line: two triples.
+pub(crate) fn line(object: &Bound<'_, PyAny>) -> PyResult<([f32; 3], [f32; 3])> {
+    exactly(object, triple).map(|[origin, direction]| (origin, direction))
+}
+
+/// The `N` items of an iterable.
+fn exactly<T, const N: usize>(
+    object: &Bound<'_, PyAny>,
+    read: impl Fn(&Bound<'_, PyAny>) -> PyResult<T>,
+) -> PyResult<[T; N]> {
+    items_by("argument", "a group", object, N, read)?
+        .try_into()
+        .map_err(|items: Vec<T>| {
+            PyValueError::new_err(format!("{} items are no group of {N}", items.len()))
+        })
+}
+
+/// An error about one item, with the operation it was for. Only what says that the item is of the wrong kind
+/// is worded anew; what the item's own methods raised stays.
+fn named(py: Python<'_>, op: &str, what: &str, index: usize, error: PyErr) -> PyErr {
+    if !error.get_type(py).is(py.get_type::<PyTypeError>()) {
+        return error;
+    }
+    PyTypeError::new_err(format!("{op}: item {index} of {what}: {}", error.value(py)))
+}
