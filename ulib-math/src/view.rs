@@ -141,8 +141,18 @@ impl<'a, T: DeviceStorable> View<'a, T> {
     /// The elements of `block` that `layout` reaches, counted in elements of `T` from the block's first byte.
     ///
     /// # Errors
-    /// Kind `Layout` when the layout reaches beyond the block.
+    /// Kind `Layout` when the layout reaches beyond the block; kind `DType` for an element that has no size, or another
+    /// size than its [`DTYPE`](DeviceStorable::DTYPE). Raw bytes without a size do not compile:
+    ///
+    /// ```compile_fail,E0080
+    /// # use ulib_core::Layout;
+    /// # use ulib_device::block::Block;
+    /// let block = Block::zeroed(8)?;
+    /// ulib_math::view::View::<[u8; 0]>::new(&block, Layout::contiguous(&[0])?)?;
+    /// # Ok::<(), ulib_core::Error>(())
+    /// ```
     pub fn new(block: &'a Block, layout: Layout) -> Result<Self> {
+        check_element::<T>()?;
         layout.check_within(block.len() / size_of::<T>())?;
         Ok(Self {
             block,
@@ -154,7 +164,7 @@ impl<'a, T: DeviceStorable> View<'a, T> {
     /// The whole block as one axis.
     ///
     /// # Errors
-    /// Kind `Layout` when the block is not a whole number of elements.
+    /// Kind `Layout` when the block is not a whole number of elements, else as [`new`](Self::new).
     pub fn flat(block: &'a Block) -> Result<Self> {
         let layout = flat_layout::<T>(block)?;
         Self::new(block, layout)
@@ -192,8 +202,10 @@ impl<'a, T: DeviceStorable> ViewMut<'a, T> {
     /// The elements of `block` that `layout` reaches, counted in elements of `T` from the block's first byte.
     ///
     /// # Errors
-    /// Kind `Layout` when the layout reaches beyond the block, or reaches an element twice.
+    /// Kind `Layout` when the layout reaches beyond the block, or reaches an element twice; kind `DType` for an element
+    /// that has no size, or another size than its [`DTYPE`](DeviceStorable::DTYPE).
     pub fn new(block: &'a mut Block, layout: Layout) -> Result<Self> {
+        check_element::<T>()?;
         layout.check_within(block.len() / size_of::<T>())?;
         layout.check_unaliased()?;
         Ok(Self {
@@ -206,7 +218,7 @@ impl<'a, T: DeviceStorable> ViewMut<'a, T> {
     /// The whole block as one axis.
     ///
     /// # Errors
-    /// Kind `Layout` when the block is not a whole number of elements.
+    /// Kind `Layout` when the block is not a whole number of elements, else as [`new`](Self::new).
     pub fn flat(block: &'a mut Block) -> Result<Self> {
         let layout = flat_layout::<T>(block)?;
         Self::new(block, layout)
@@ -247,7 +259,22 @@ impl<'a, T: DeviceStorable> ViewMut<'a, T> {
     }
 }
 
-fn flat_layout<T>(block: &Block) -> Result<Layout> {
+/// Conditions 2 (the size) and 4 of [`DeviceStorable`], which a safe trait can only promise: what views, and operations
+/// on foreign arrays of type `T::DTYPE`, count on.
+pub(crate) fn check_element<T: DeviceStorable>() -> Result<()> {
+    let (size, described) = (size_of::<T>(), T::DTYPE.size());
+    if size == described && size > 0 {
+        return Ok(());
+    }
+    Err(Error::dtype(
+        "view",
+        format_args!("{} of {described} bytes for elements of {size}", T::DTYPE),
+        "one with the size of the elements, at least 1",
+    ))
+}
+
+fn flat_layout<T: DeviceStorable>(block: &Block) -> Result<Layout> {
+    check_element::<T>()?;
     let (bytes, size) = (block.len(), size_of::<T>());
     if !bytes.is_multiple_of(size) {
         return Err(Error::layout(

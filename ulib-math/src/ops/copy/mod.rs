@@ -160,6 +160,7 @@ pub unsafe fn copy_from_device<T: DeviceStorable + Copy>(
     mut dst: ViewMut<'_, T>,
 ) -> Result<()> {
     same_shape("copy_from_device", src.layout().shape(), dst.shape())?;
+    // `dst` has elements of the size of `T::DTYPE`, by the check of `ViewMut::new`.
     if src.dtype() != T::DTYPE {
         return Err(Error::dtype("copy_from_device", src.dtype(), T::DTYPE));
     }
