@@ -3,7 +3,9 @@
 #![allow(unsafe_code, reason = "forks")]
 
 use crate::common;
-use crate::support::{DEVICE, in_child, kernel_fill, numbers, on_device, on_host, set, values};
+use crate::support::{
+    DEVICE, HOST, in_child, kernel_fill, numbers, on_device, on_host, set, values,
+};
 use ulib_core::{ErrorKind, Residency};
 use ulib_device::{Stream, driver};
 
@@ -106,6 +108,14 @@ fn after_the_driver_was_used_host_data_works_and_device_data_is_an_error() {
                     assert_eq!(*block.lease().unwrap_err().kind(), ErrorKind::Forked);
                     assert!(!block.is_device_resident());
                     assert!(!block.can_use_device());
+                    let there = format!("Device: {}", stream.device().name());
+                    assert_eq!(block.location().to_string(), there, "it is nowhere else");
+                    for preferred in [HOST, DEVICE] {
+                        let moved = block.set_preferred(preferred);
+                        assert_eq!(*moved.unwrap_err().kind(), ErrorKind::Forked);
+                        assert_eq!(*block.update().unwrap_err().kind(), ErrorKind::Forked);
+                        assert_eq!(block.location().to_string(), there);
+                    }
                     assert!(block.target_device().is_none());
                 }
                 assert_eq!(*newer.write().unwrap_err().kind(), ErrorKind::Forked);

@@ -50,11 +50,41 @@ fn host_preferred_while_the_data_cannot_come_home() {
         session.fail("cuMemcpyDtoHAsync_v2", 1, 719);
         block.set_preferred(HOST).unwrap_err();
         assert_eq!(block.preferred(), HOST, "always recorded");
-        assert_row(&block, Residency::DeviceNewer, false, "Host");
+        assert_row(&block, Residency::DeviceNewer, false, &named());
+        session.fail("cuMemcpyDtoHAsync_v2", 1, 719);
+        block.update().unwrap_err();
+        assert_row(&block, Residency::DeviceNewer, false, &named());
         assert_eq!(values(&block), [5; 8], "and not lost");
+        if lease.is_none() {
+            assert_row(&block, Residency::InSync, false, "Host");
+        } else {
+            assert_row(&block, Residency::DeviceNewer, false, &named());
+            assert!(!block.update().unwrap(), "brought home, not to a device");
+            assert_row(&block, Residency::HostNewer, false, "Host");
+            assert_eq!(values(&block), [5; 8]);
+        }
         drop(lease);
         assert!(block.set_preferred(HOST).unwrap());
         assert_row(&block, Residency::HostNewer, false, "Host");
+    }
+}
+
+#[test]
+fn another_device_preferred_while_the_data_cannot_leave_the_first() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    for elsewhere in [PreferredDevice::Device(7), PreferredDevice::Device(1)] {
+        let mut block = on_device(8);
+        kernel_fill(&mut block, &Stream::legacy(&device()), 5);
+        session.fail_any_from(1, 719);
+        block.set_preferred(elsewhere).unwrap_err();
+        assert_eq!(block.preferred(), elsewhere, "always recorded");
+        assert_row(&block, Residency::DeviceNewer, false, &named());
+        block.update().unwrap_err();
+        assert_row(&block, Residency::DeviceNewer, false, &named());
+        session.fail_nothing();
+        assert_eq!(values(&block), [5; 8], "and not lost");
     }
 }
 

@@ -64,21 +64,29 @@ impl Block {
     }
 
     /// Puts the data where it is preferred, if the host has the newer copy and it can be there, and waits for our own
-    /// work on it. Answers whether it is on the preferred device now.
+    /// work on it. Answers whether it is on the preferred device now. With the preference `Host` it brings home what
+    /// [`set_preferred`](Self::set_preferred) could not, and answers false.
     ///
     /// # Errors
     /// As [`set_preferred`](Self::set_preferred).
     pub fn update(&self) -> Result<bool> {
         let mut state = self.inner.lock();
         state.check_no_view("update")?;
-        if state.preferred == PreferredDevice::Host || !self.place(&mut state, Cause::Explicit)? {
+        if state.preferred == PreferredDevice::Host {
+            return match state.only_on() {
+                Some(_) => self.leave(&mut state, Event::PreferHost).map(|_| false),
+                None => Ok(false),
+            };
+        }
+        if !self.place(&mut state, Cause::Explicit)? {
             return Ok(false);
         }
         state.device_copy("update")?.bytes().synchronize()?;
         Ok(true)
     }
 
-    /// Whether the newest data is on the preferred device now.
+    /// Whether the newest data is on the preferred device now, and this process can reach it there: a forked child
+    /// cannot.
     #[must_use]
     pub fn is_device_resident(&self) -> bool {
         self.inner.peek().resident_on().is_some()
@@ -105,10 +113,14 @@ impl Block {
         )
     }
 
-    /// Where the data is, and why if that is not where it is preferred.
+    /// Where the data is, and why if that is not where it is preferred. Data that only a device has is there whatever
+    /// is preferred: when it could not be brought home, and in a forked child, which cannot reach it.
     #[must_use]
     pub fn location(&self) -> Location {
         let state = self.inner.peek();
+        if let Some(device) = state.only_on() {
+            return on(&device);
+        }
         if state.preferred == PreferredDevice::Host {
             return Location::Host;
         }
@@ -116,10 +128,7 @@ impl Block {
             return Location::HostBecause(Reason::Forked);
         }
         match state.resident_on() {
-            Some(device) => Location::Device {
-                ordinal: device.ordinal(),
-                name: device.name().to_owned(),
-            },
+            Some(device) => on(&device),
             None => Location::HostBecause(state.refusal.clone().unwrap_or(Reason::ChangedOnHost)),
         }
     }
@@ -293,8 +302,21 @@ impl State {
         (there && !forked()).then(|| device.clone())
     }
 
+    /// The device that alone has the newest data.
+    pub(super) fn only_on(&self) -> Option<Device> {
+        let copy = self.device.as_ref()?;
+        (!self.residency.is_host_current()).then(|| copy.device().clone())
+    }
+
     fn held_on(&self) -> Option<u32> {
         self.device.as_ref().map(|copy| copy.device().ordinal())
+    }
+}
+
+fn on(device: &Device) -> Location {
+    Location::Device {
+        ordinal: device.ordinal(),
+        name: device.name().to_owned(),
     }
 }
 

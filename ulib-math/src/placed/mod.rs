@@ -35,7 +35,8 @@ pub enum Bulk<'a> {
 /// 2. Asking never moves data. [`set_preferred_device`](Placed::set_preferred_device),
 ///    [`update`](Placed::update), [`lease`](Placed::lease) and [`export`](Placed::export) upload
 ///    when needed; [`release_device`](Placed::release_device) brings home.
-/// 3. With the preference `Host` the location reads `Host`, whatever the reason.
+/// 3. With the preference `Host` the location reads `Host`, unless a failure keeps the numbers on a
+///    device: the location never names a place where they are not.
 ///
 /// ```
 /// use ulib_math::{GeantEvent, GeantEventCollection, Placed};
@@ -123,7 +124,8 @@ pub trait Placed {
     }
 
     /// Puts the numbers back on the device that is preferred, as after a change on the host. Answers
-    /// whether they are on it now, which is `false` when the host is preferred.
+    /// whether they are on it now, which is `false` when the host is preferred; what could not be
+    /// brought home before is brought home then.
     ///
     /// # Errors
     /// As [`set_preferred_device`](Placed::set_preferred_device).
