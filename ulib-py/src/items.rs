@@ -7,7 +7,7 @@ use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
-use ulib_core::Error;
+use ulib_core::{Error, ErrorKind};
 
 use crate::errors::IntoPyResult;
 
@@ -23,10 +23,18 @@ pub(crate) fn push<T>(items: &mut Vec<T>, item: T) -> ulib_core::Result<()> {
 
 /// Room for `more` items.
 pub(crate) fn reserve<T>(items: &mut Vec<T>, more: usize) -> ulib_core::Result<()> {
-    let needs = more.saturating_mul(size_of::<T>()) as u64;
     items
         .try_reserve(more)
-        .map_err(|_| Error::out_of_memory(needs, 0).context("host memory"))
+        .map_err(|_| no_memory(more.saturating_mul(size_of::<T>())))
+}
+
+/// The host has no `bytes` more. How many it has left nobody knows: limits of the process count, not free pages.
+pub(crate) fn no_memory(bytes: usize) -> Error {
+    let (needs, free) = (bytes as u64, 0);
+    Error::new(
+        ErrorKind::OutOfMemory { needs, free },
+        format!("out of host memory: needs {bytes} bytes more"),
+    )
 }
 
 /// The items of the iterable `object`, each as `read` makes it, and no more than `most` of them.

@@ -7,10 +7,10 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use ulib_core::{DType, Error, IDeviceArray, Layout, Placement, Result};
-use ulib_device::sys::types::{CUpointer_attribute, CUresult};
-use ulib_device::{Device, Driver, Stream};
+use ulib_device::{Device, Stream};
 
 use super::dlpack::{self, abi};
+use super::foreign::{self, in_elements, place};
 use super::host_array::HostArray;
 use crate::errors::IntoPyResult;
 use crate::items::items;
@@ -141,9 +141,15 @@ impl DeviceArray {
                 taken.device().kind
             )));
         }
+        if taken.device().kind == abi::CUDA && taken.device().id != id {
+            return Err(PyValueError::new_err(format!(
+                "__dlpack__: the capsule is for device {}, __dlpack_device__ said {id}",
+                taken.device().id
+            )));
+        }
         let dtype = taken.dtype().py()?;
         let (start, layout) = place(
-            taken.address(),
+            taken.address().py()?,
             taken.shape().py()?,
             taken.strides().py()?,
             dtype,
@@ -153,7 +159,11 @@ impl DeviceArray {
             start,
             dtype,
             layout,
-            ordinal: Some(u32::try_from(id)?),
+            // Managed memory belongs to every device; the driver names the one it was made on.
+            ordinal: match taken.device().kind {
+                abi::CUDA => Some(u32::try_from(id)?),
+                _ => None,
+            },
             stream: None,
             _owner: Owner::Capsule { _taken: taken },
         })
@@ -167,15 +177,22 @@ impl DeviceArray {
         Ok(self)
     }
 
-    /// The array with its device, which the driver is asked for when the protocol did not tell it.
+    /// The array with its device, after the driver has confirmed that there is such memory.
+    ///
+    /// Every use of a foreign array goes through here, whatever protocol it came by.
     pub(crate) fn located(&self) -> Result<Located<'_>> {
-        let ordinal = match self.ordinal {
-            Some(ordinal) => ordinal,
-            None => device_of_pointer(self.start)?,
-        };
+        let found = foreign::check(self.start, &self.layout, self.dtype)?;
+        if let Some(promised) = self.ordinal.filter(|&promised| promised != found) {
+            return Err(Error::invalid(
+                "import",
+                "device",
+                promised,
+                format!("{found}, where the driver says that the memory is"),
+            ));
+        }
         Ok(Located {
             array: self,
-            device: Device::new(ordinal)?,
+            device: Device::new(found)?,
         })
     }
 }
@@ -222,76 +239,4 @@ impl IDeviceArray for Located<'_> {
     fn pointer(&self) -> u64 {
         self.array.start
     }
-}
-
-/// The ordinal of the device that a device pointer belongs to.
-fn device_of_pointer(address: u64) -> Result<u32> {
-    let driver = Driver::ready()?;
-    let mut ordinal: i32 = -1;
-    // SAFETY: the driver is initialised; the attribute is an `int`, written to ours.
-    let status = unsafe {
-        (driver.table().cuPointerGetAttribute)(
-            (&raw mut ordinal).cast(),
-            CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-            address,
-        )
-    };
-    match u32::try_from(ordinal) {
-        Ok(ordinal) if status == CUresult::CUDA_SUCCESS => Ok(ordinal),
-        _ => Err(Error::invalid(
-            "import",
-            "pointer",
-            format_args!("{address:#x}"),
-            format!("device memory (the driver answers {})", status.0),
-        )),
-    }
-}
-
-/// Strides in bytes as strides in elements.
-fn in_elements(bytes: &[isize], dtype: DType) -> Result<Vec<isize>> {
-    let size = dtype.size().max(1) as isize;
-    bytes
-        .iter()
-        .map(|&stride| {
-            if stride % size != 0 {
-                return Err(Error::layout(
-                    "import",
-                    format!(
-                        "a stride of {stride} bytes is no whole number of {size}-byte elements"
-                    ),
-                ));
-            }
-            Ok(stride / size)
-        })
-        .collect()
-}
-
-/// The lowest address an array reaches, and its layout from there.
-fn place(
-    address: u64,
-    shape: Vec<usize>,
-    strides: Option<Vec<isize>>,
-    dtype: DType,
-) -> Result<(u64, Layout)> {
-    let Some(strides) = strides else {
-        return Ok((address, Layout::contiguous(&shape)?));
-    };
-    if strides.len() != shape.len() {
-        return Err(Error::shape("import", &[shape.len()], &[strides.len()]));
-    }
-    let before = shape
-        .iter()
-        .zip(&strides)
-        .filter(|&(&n, &stride)| n > 1 && stride < 0)
-        .try_fold(0_usize, |sum, (&n, &stride)| {
-            (n - 1)
-                .checked_mul(stride.unsigned_abs())
-                .and_then(|reach| sum.checked_add(reach))
-        })
-        .ok_or_else(|| Error::overflow("import", "the reach of the strides"))?;
-    let bytes = before
-        .checked_mul(dtype.size())
-        .and_then(|bytes| address.checked_sub(bytes as u64))
-        .ok_or_else(|| Error::layout("import", "the strides reach below address 0"))?;
-    Ok((bytes, Layout::new(shape, strides, before)?))
 }

@@ -69,9 +69,16 @@ impl Taken {
     }
 
     /// Address of the element with all indices zero.
-    pub(crate) fn address(&self) -> u64 {
+    pub(crate) fn address(&self) -> Result<u64> {
         let tensor = self.tensor();
-        (tensor.data as u64).wrapping_add(tensor.byte_offset)
+        (tensor.data as u64)
+            .checked_add(tensor.byte_offset)
+            .ok_or_else(|| {
+                Error::layout(
+                    "dlpack",
+                    format!("byte_offset {} is beyond every address", tensor.byte_offset),
+                )
+            })
     }
 
     pub(crate) fn shape(&self) -> Result<Vec<usize>> {
