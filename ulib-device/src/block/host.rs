@@ -74,8 +74,8 @@ impl HostBuf {
                 Error::overflow("allocate host memory", format_args!("{capacity} bytes"))
             })?;
         // SAFETY: the layout has more than zero bytes.
-        let base =
-            NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(|| no_memory(capacity))?;
+        let base = NonNull::new(unsafe { alloc_zeroed(layout) })
+            .ok_or_else(|| out_of_host_memory(capacity as u64))?;
         let gap = base.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
         // SAFETY: `gap <= ALIGNMENT`, and `layout` has `ALIGNMENT` bytes more than `capacity`, so the start and all
         // `capacity` bytes after it are inside the allocation.
@@ -245,17 +245,13 @@ fn dangling() -> NonNull<u8> {
 #[repr(align(64))]
 struct Aligned;
 
-fn no_memory(bytes: usize) -> Error {
-    let kind = ErrorKind::OutOfMemory {
-        needs: bytes as u64,
-        free: available_bytes(),
-    };
+/// Kind `OutOfMemory` with both numbers of bytes, for an allocation of host memory that failed.
+#[must_use]
+pub fn out_of_host_memory(needs: u64) -> Error {
+    let free = available_bytes();
     Error::new(
-        kind,
-        format!(
-            "out of host memory: needs {bytes} bytes, {} bytes free",
-            available_bytes()
-        ),
+        ErrorKind::OutOfMemory { needs, free },
+        format!("out of host memory: needs {needs} bytes, {free} bytes free"),
     )
 }
 

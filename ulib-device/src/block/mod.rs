@@ -52,6 +52,7 @@ use ulib_core::{DeviceStorable, PreferredDevice, Residency, Result, bytemuck};
 
 pub use device::{DeviceMut, DeviceRef};
 pub use guards::{HostMut, HostRef};
+pub use host::out_of_host_memory;
 pub use placement::Released;
 pub use sharing::{Lease, RawExport};
 pub use transfers::Transfers;
