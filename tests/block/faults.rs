@@ -237,3 +237,67 @@ fn a_failed_write_through_in_a_destructor_is_recorded() {
     assert_eq!(Outsider::new().read(lease.ptr(), 4), numbers(4));
     assert_eq!(values(&block), numbers(4), "the device stays the truth");
 }
+
+/// In a process of its own: a device that was described once needs no description again.
+#[test]
+fn a_device_that_cannot_be_described_is_the_reason_in_the_drivers_words() {
+    in_child(
+        "faults::a_device_that_cannot_be_described_is_the_reason_in_the_drivers_words",
+        &[],
+        || {
+            let Some(session) = common::fake_only() else {
+                return;
+            };
+            for call in ["cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute"] {
+                session.fail_from(call, 1, 999);
+                assert_unreachable(&session, call);
+            }
+        },
+    );
+}
+
+/// In a process of its own: a context is made once.
+#[test]
+fn a_context_that_cannot_be_made_leaves_operations_to_the_host() {
+    in_child(
+        "faults::a_context_that_cannot_be_made_leaves_operations_to_the_host",
+        &[],
+        || {
+            let Some(session) = common::fake_only() else {
+                return;
+            };
+            session.fail_from("cuDevicePrimaryCtxRetain", 1, 999);
+            assert_unreachable(&session, "cuDevicePrimaryCtxRetain");
+        },
+    );
+}
+
+/// A block on the host that prefers a device of which `call` fails, now and until told otherwise.
+fn assert_unreachable(session: &Session, call: &'static str) {
+    let block = on_host(8);
+    let error = block.set_preferred(DEVICE).unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::Driver { code: 999, call: found } if *found == call),
+        "{error:?}"
+    );
+    assert_eq!(block.preferred(), DEVICE, "recorded all the same");
+    let sentence = format!("Host ({error})");
+    assert_eq!(block.location().to_string(), sentence);
+    assert!(!block.is_device_resident() && !block.can_use_device());
+    assert!(block.target_device().is_none(), "{call}");
+    assert!(block.lease().is_err() && block.update().is_err(), "{call}");
+    assert_eq!(block.location().to_string(), sentence);
+    assert_eq!(values(&block), numbers(8));
+
+    // With a preference that was recorded before anybody tried, the first operation finds out.
+    let fresh = block.try_clone().unwrap();
+    assert!(fresh.target_device().is_none());
+    assert_eq!(fresh.location().to_string(), sentence);
+
+    session.fail_nothing();
+    if call != "cuDevicePrimaryCtxRetain" {
+        return;
+    }
+    assert!(block.update().unwrap(), "once it works, it works");
+    assert!(block.can_use_device() && block.is_device_resident());
+}

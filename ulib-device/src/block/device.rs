@@ -8,7 +8,6 @@ use ulib_core::{Action, Error, Event, PreferredDevice, Residency, Result};
 
 use super::Block;
 use super::device_copy::{DeviceCopy, record};
-use super::placement::Target;
 use super::state::{State, Wanted};
 use super::transfers::Cause;
 use crate::memory::Access as Use;
@@ -187,18 +186,27 @@ impl Block {
         }
         let mut state = self.inner.lock();
         state.check_no_view("target_device").ok()?;
-        let Target::Device(device) = self.target(&mut state).ok()? else {
-            return None;
-        };
-        if state.device.is_none() {
-            match DeviceCopy::allocate(&device, self.len) {
-                Ok(copy) => state.device = Some(Arc::new(copy)),
-                Err(error) if state.note_refusal(&error) => return None,
-                // The access that follows meets the same failure and can return it.
-                Err(_) => {}
-            }
+        let device = self.working_place(&mut state).ok()??;
+        match self.set_aside(&mut state, &device) {
+            Ok(false) => None,
+            // The access that follows meets the same failure and can return it.
+            Ok(true) | Err(_) => Some(device),
         }
-        Some(device)
+    }
+
+    /// Makes room on the device. Answers false when it has too little memory.
+    fn set_aside(&self, state: &mut State, device: &Device) -> Result<bool> {
+        if state.device.is_some() {
+            return Ok(true);
+        }
+        match DeviceCopy::allocate(device, self.len) {
+            Ok(copy) => {
+                state.device = Some(Arc::new(copy));
+                Ok(true)
+            }
+            Err(error) if state.note_refusal(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// The device copy for kernels on `stream` to read; uploads first if the host has the newer one. The work is

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ulib_core::{
     DeviceFacts, Error, ErrorKind, Event, Location, Placement, PlacementPolicy, PlacementRequest,
-    PreferredDevice, Reason, Residency, Result, Step,
+    PreferredDevice, Reason, Residency, Result,
 };
 
 use super::Block;
@@ -93,13 +93,17 @@ impl Block {
     }
 
     /// Whether a device could be honoured as the preference: the one preferred now, or the first. It does not ask
-    /// whether the memory suffices, unless the policy does.
+    /// whether the memory suffices, unless the policy does. Where the driver failed when the data was last to go
+    /// there, the answer is no until that works.
     #[must_use]
     pub fn can_use_device(&self) -> bool {
         let (ordinal, policy, held_on) = {
             let state = self.inner.peek();
             if state.resident_on().is_some() {
                 return true;
+            }
+            if matches!(state.refusal, Some(Reason::Driver(_))) {
+                return false;
             }
             (
                 state.preferred.ordinal().unwrap_or(0),
@@ -215,8 +219,12 @@ impl Block {
             return Ok(Target::Device(device));
         }
         let target = candidate(ordinal, self.len, state.policy.as_deref(), state.held_on());
-        if let Ok(Target::Refused(reason)) = &target {
-            state.refusal = Some(reason.clone());
+        match &target {
+            Ok(Target::Device(_)) => {}
+            Ok(Target::Refused(reason)) => state.refusal = Some(reason.clone()),
+            Err(error) => {
+                state.note_refusal(error);
+            }
         }
         let Ok(decided) = &target else { return target };
         let to = match decided {
@@ -271,13 +279,33 @@ impl Block {
         }
     }
 
+    /// The device where an operation of ours can work on the data. `None` means the host, with the reason kept: also
+    /// when the driver cannot so much as begin with the device, as long as the host has the newest data.
+    pub(super) fn working_place(&self, state: &mut State) -> Result<Option<Device>> {
+        let reached = match self.target(state) {
+            Ok(Target::Refused(_)) => return Ok(None),
+            Ok(Target::Device(device)) if state.device.is_some() => return Ok(Some(device)),
+            // The first use of a device makes its context.
+            Ok(Target::Device(device)) => {
+                let context = device.primary_context();
+                self.noting_refusal(state, context, &device).map(|_| device)
+            }
+            Err(error) => Err(error),
+        };
+        match reached {
+            Ok(device) => Ok(Some(device)),
+            Err(error) if state.residency.is_host_current() && is_devices_fault(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Keeps the reason why the data could not go to the device, and passes the result on.
-    pub(super) fn noting_refusal(
+    pub(super) fn noting_refusal<R>(
         &self,
         state: &mut State,
-        run: Result<Step>,
+        run: Result<R>,
         device: &Device,
-    ) -> Result<Step> {
+    ) -> Result<R> {
         run.map_err(|error| {
             let error = match error.kind() {
                 // From a call that does not know what the memory is for.
@@ -311,6 +339,14 @@ impl State {
     fn held_on(&self) -> Option<u32> {
         self.device.as_ref().map(|copy| copy.device().ordinal())
     }
+}
+
+/// Whether an error is about the device and not about the access.
+fn is_devices_fault(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Driver { .. } | ErrorKind::OutOfMemory { .. }
+    )
 }
 
 fn on(device: &Device) -> Location {
