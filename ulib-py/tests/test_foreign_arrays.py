@@ -138,3 +138,43 @@ def test_an_empty_array_has_no_memory_to_be_wrong_about(gpu, protocol):
     empty = uLib.FloatCollection()
     empty.SetValues(protocol(0, (0,)))
     assert len(empty) == 0
+
+
+@pytest.mark.parametrize("lend", ["interface", "DeviceView"])
+@protocols
+def test_a_source_inside_the_target_is_read_before_it_is_overwritten(gpu, protocol, lend):
+    """Every order of one's own elements: as NumPy gives for the same assignment."""
+    sides = (24, 17, 31)
+    image = uLib.VoxImage(*sides, voxel_bytes=4)
+    before = np.arange(np.prod(sides), dtype=np.float32)
+    image.SetPreferredDevice("Device")
+    flat = len(before)
+    nx, ny, nz = sides
+    for target, shape, start, strides in [
+        (image, (flat,), flat - 1, (-1,)),
+        (image, (flat,), 0, (1,)),
+        (image, (flat,), 0, (0,)),
+        (image, (flat,), flat // 2, (0,)),
+        (image.Grid(), (nz, ny, nx), nx * (ny - 1), (nx * ny, -nx, 1)),
+        (image.Grid(), (nz, ny, nx), flat - 1, (-nx * ny, -nx, -1)),
+    ]:
+        image.SetValues(before)
+        image.Update()
+        lender = image if lend == "interface" else image.DeviceView()
+        base = lender.__cuda_array_interface__["data"][0]
+        expected = np.lib.stride_tricks.as_strided(before[start:], shape, [4 * s for s in strides]).copy()
+        target.SetValues(protocol(base + 4 * start, shape, strides))
+        np.testing.assert_array_equal(np.asarray(target), expected)
+        image.EndExports()
+
+
+@protocols
+def test_a_field_from_another_of_the_same_object(gpu, protocol):
+    muons = uLib.MuonScatterCollection(300)
+    muons.Momentum.SetValues(np.arange(300))
+    muons.SetPreferredDevice("Device")
+    base = muons.DeviceView().__cuda_array_interface__["data"][0] + 128
+    muons.MomentumPrime.SetValues(protocol(base + 299 * 144, (300,), (-36,)))
+    np.testing.assert_array_equal(np.asarray(muons.MomentumPrime), np.arange(300)[::-1])
+    muons.Momentum.SetValues(protocol(base + 299 * 144, (300,), (-36,)))
+    np.testing.assert_array_equal(np.asarray(muons.Momentum), np.arange(300)[::-1])

@@ -1,7 +1,7 @@
 //! copy on a device, to it and from it.
 #![allow(unsafe_code, reason = "launches copy.cu")]
 
-use ulib_core::{DeviceStorable, Layout, Result, bytemuck};
+use ulib_core::{DeviceStorable, Layout, Residency, Result, bytemuck};
 use ulib_device::memory::{Access, DeviceBytes};
 use ulib_device::{Device, Stream};
 
@@ -149,7 +149,39 @@ pub(super) fn copy_foreign<T: DeviceStorable>(
     dst: &mut ViewMut<'_, T>,
     device: &Device,
 ) -> Result<()> {
-    copy_foreign_on(src, dst, &Stream::legacy(device))
+    let stream = Stream::legacy(device);
+    if overlaps(src, dst, &stream)? {
+        // The threads of one launch would read what others of it have overwritten.
+        return unpack(&pack(src, &stream)?, dst, &stream);
+    }
+    copy_foreign_on(src, dst, &stream)
+}
+
+/// Whether the bytes from the first to the last that `src` reaches meet those that `dst` reaches, both on the stream's device.
+fn overlaps<T: DeviceStorable>(
+    src: &Source<'_>,
+    dst: &ViewMut<'_, T>,
+    stream: &Stream,
+) -> Result<bool> {
+    if dst.block().residency() == Residency::HostNewer {
+        // Nobody may be using what the device has of it.
+        return Ok(false);
+    }
+    let target = dst.block().device_read(stream)?;
+    let reach = |start: u64, layout: &Layout| {
+        let (first, last) = layout.span()?;
+        let at = |element: usize| start + (element * src.size) as u64;
+        Some((at(first), at(last) + src.size as u64))
+    };
+    let meets = match (
+        reach(src.pointer, src.layout),
+        reach(target.ptr(), dst.layout()),
+    ) {
+        (Some(from), Some(to)) => from.0 < to.1 && to.0 < from.1,
+        _ => false,
+    };
+    target.finish()?;
+    Ok(meets)
 }
 
 /// From a block on `from` to one on `to`.

@@ -145,7 +145,7 @@ pub fn copy_to_host<T: DeviceStorable + Copy>(
 }
 
 /// Copies a foreign device array into `dst`: on the same device by one kernel, to another device or to the host by way of
-/// packed scratch.
+/// packed scratch. The source may be part of `dst`'s own memory, in any order: then it is packed first.
 ///
 /// # Errors
 /// As [`copy()`]; kind `DType` when the element types differ, `InvalidArgument` when `src` is host memory.
