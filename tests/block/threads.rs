@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use crate::common;
-use crate::support::{Outsider, device, kernel_fill, moved, on_device, value, values};
-use ulib_core::Residency;
+use crate::support::{
+    DEVICE, HOST, Outsider, device, kernel_fill, moved, numbers, on_device, value, values,
+};
+use ulib_core::{PreferredDevice, Residency};
 use ulib_device::block::{
     Block, DeviceMut, DeviceRef, HostExport, HostHold, HostMut, HostRef, HostView, Lease, RawExport,
 };
@@ -130,6 +132,54 @@ fn readers_and_releases_at_once() {
             let _ = block.release_device().unwrap();
             assert!(block.update().is_ok());
         }
+    });
+    assert_eq!(values(&block), expected);
+}
+
+#[test]
+fn a_preference_that_changed_since_the_question_moves_the_work() {
+    let Some(_driver) = common::gpu() else { return };
+    let block = on_device(256);
+    let stream = Stream::legacy(&block.target_device().unwrap());
+    assert!(block.device_read_if_placed(&stream).unwrap().is_some());
+    for elsewhere in [HOST, PreferredDevice::Device(1), PreferredDevice::Device(7)] {
+        let _ = block.set_preferred(elsewhere).unwrap();
+        assert!(block.device_read(&stream).is_err());
+        let since = block.transfers();
+        assert!(block.device_read_if_placed(&stream).unwrap().is_none());
+        assert_eq!(moved(&block, since).0, 0, "nothing was uploaded for it");
+        assert_eq!(values(&block), numbers(256));
+    }
+    assert!(block.set_preferred(DEVICE).unwrap());
+    let there = block.device_read_if_placed(&stream).unwrap();
+    there.unwrap().finish().unwrap();
+}
+
+#[test]
+fn operations_go_on_while_another_thread_changes_the_preference() {
+    let Some(_driver) = common::gpu() else { return };
+    let block = on_device(256);
+    let expected = values(&block);
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let there = block.target_device().map(|device| {
+                        let read = block.device_read_if_placed(&Stream::legacy(&device));
+                        read.unwrap().map(|guard| guard.finish().unwrap())
+                    });
+                    if there.flatten().is_none() {
+                        assert_eq!(values(&block), expected);
+                    }
+                }
+            });
+        }
+        for _ in 0..200 {
+            assert!(block.set_preferred(HOST).unwrap());
+            assert!(block.set_preferred(DEVICE).unwrap());
+        }
+        stop.store(true, Ordering::Relaxed);
     });
     assert_eq!(values(&block), expected);
 }

@@ -173,6 +173,9 @@ impl fmt::Debug for DeviceMut<'_> {
 impl Block {
     /// The device where a kernel on this data should run: the preferred one, if the data is there or there is room for
     /// it, which is set aside by asking. `None` means to compute on the host; [`location`](Self::location) says why.
+    ///
+    /// Who holds `&mut Block` can act on the answer. Others ask for the access itself, with
+    /// [`device_read_if_placed`](Self::device_read_if_placed), since another thread may change the preference.
     #[must_use]
     pub fn target_device(&self) -> Option<Device> {
         {
@@ -223,6 +226,31 @@ impl Block {
             use_of,
             block: PhantomData,
         })
+    }
+
+    /// As [`device_read`](Self::device_read), or `None` where the work has to be done elsewhere: the decision and the
+    /// access in one step, so that a preference that another thread changed since
+    /// [`target_device`](Self::target_device) was asked makes no operation fail.
+    ///
+    /// # Errors
+    /// Kind `Residency` when implicit transfers are forbidden, `Busy` while a writable host view is open, else whatever
+    /// the driver says.
+    pub fn device_read_if_placed(&self, stream: &Stream) -> Result<Option<DeviceRef<'_>>> {
+        const OP: &str = "device_read";
+        let mut state = self.inner.lock();
+        state.check_no_view(OP)?;
+        let here = match self.working_place(&mut state)? {
+            Some(device) => device == *stream.device() && self.set_aside(&mut state, &device)?,
+            None => false,
+        };
+        if !here {
+            return Ok(None);
+        }
+        let (use_of, _) = self.kernel_use(&mut state, stream, OP, Event::KernelRead)?;
+        Ok(Some(DeviceRef {
+            use_of,
+            block: PhantomData,
+        }))
     }
 
     /// The device copy for kernels on `stream` to read and write, or to write in part; uploads first if the host has
