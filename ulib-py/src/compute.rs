@@ -112,8 +112,8 @@ pub(crate) fn sum_axes<'py>(
         let sums = source
             .read(py, |block, desc| ops::sum(&View::<T>::new(block, desc.layout)?, axes))
             .py()?;
-        let packed: Vec<_> = sums.iter().copied().collect();
-        to_numpy(py, &packed, sums.shape())
+        let packed = sums.as_slice().unwrap_or_default();
+        to_numpy(py, packed, sums.shape())
     })
 }
 
@@ -124,7 +124,11 @@ pub(crate) fn to_numpy<'py, T: DeviceStorable>(
     shape: &[usize],
 ) -> PyResult<Bound<'py, PyAny>> {
     let numpy = py.import(intern!(py, "numpy"))?;
-    let bytes = PyByteArray::new(py, bytemuck::cast_slice(packed));
+    let raw: &[u8] = bytemuck::cast_slice(packed);
+    let bytes = PyByteArray::new_with(py, raw.len(), |target| {
+        target.copy_from_slice(raw);
+        Ok(())
+    })?;
     if packed.is_empty() {
         // frombuffer refuses a buffer of no bytes.
         return numpy.call_method1(intern!(py, "zeros"), (shape.to_vec(), T::dtype().typestr()));

@@ -1,13 +1,16 @@
-//! Arguments of several items: any iterable, read one item at a time.
+//! Arguments of several items: any iterable, read one item at a time. And memory whose size the caller decides.
 //!
 //! The interpreter's own word for how long something is may be a lie or a number no memory holds, so nothing is allocated
 //! on it that cannot fail, and what has a known length is read no further than that.
 
+use bytemuck::Zeroable;
+use bytemuck::allocation::try_zeroed_vec;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
-use ulib_core::{Error, ErrorKind};
+use ulib_core::Error;
+use ulib_device::block::out_of_host_memory;
 
 use crate::errors::IntoPyResult;
 
@@ -23,18 +26,16 @@ pub(crate) fn push<T>(items: &mut Vec<T>, item: T) -> ulib_core::Result<()> {
 
 /// Room for `more` items.
 pub(crate) fn reserve<T>(items: &mut Vec<T>, more: usize) -> ulib_core::Result<()> {
-    items
-        .try_reserve(more)
-        .map_err(|_| no_memory(more.saturating_mul(size_of::<T>())))
+    items.try_reserve(more).map_err(|_| no_memory::<T>(more))
 }
 
-/// The host has no `bytes` more. How many it has left nobody knows: limits of the process count, not free pages.
-pub(crate) fn no_memory(bytes: usize) -> Error {
-    let (needs, free) = (bytes as u64, 0);
-    Error::new(
-        ErrorKind::OutOfMemory { needs, free },
-        format!("out of host memory: needs {bytes} bytes more"),
-    )
+/// `len` zeros.
+pub(crate) fn zeros<T: Zeroable>(len: usize) -> ulib_core::Result<Vec<T>> {
+    try_zeroed_vec(len).map_err(|()| no_memory::<T>(len))
+}
+
+fn no_memory<T>(items: usize) -> Error {
+    out_of_host_memory((items as u64).saturating_mul(size_of::<T>() as u64))
 }
 
 /// The items of the iterable `object`, each as `read` makes it, and no more than `most` of them.

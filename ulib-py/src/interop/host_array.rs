@@ -12,6 +12,7 @@ use ulib_core::{DType, DeviceStorable, Error, Layout, Result};
 use super::buffer;
 use crate::errors::IntoPyResult;
 use crate::gather::{by_size, check, for_each_element};
+use crate::items::zeros;
 use crate::source::Desc;
 
 /// A packed host array of the wanted type.
@@ -83,7 +84,7 @@ impl HostArray {
                 T::dtype(),
             ));
         }
-        let mut items = vec![T::zeroed(); self.buffer.len_bytes() / size_of::<T>()];
+        let mut items = zeros::<T>(self.buffer.len_bytes() / size_of::<T>())?;
         let desc = Desc {
             dtype: T::dtype(),
             layout: Layout::contiguous(&self.shape)?,

@@ -6,6 +6,7 @@ use ulib_math::{BulkArray, Collection, Placed};
 
 use crate::cell::Shared;
 use crate::errors::IntoPyResult;
+use crate::items::zeros;
 use crate::source::{AnyViewMut, Object, Which};
 
 impl<T: DeviceStorable> Object for Collection<T> {
@@ -32,7 +33,7 @@ impl<T: DeviceStorable> Object for Collection<T> {
         change: &mut dyn FnMut(&mut [u8]) -> Result<()>,
     ) -> Result<()> {
         if overwrite && self.block().residency() == Residency::DeviceNewer {
-            let mut elements = vec![T::zeroed(); self.len()];
+            let mut elements = zeros::<T>(self.len())?;
             change(bytemuck::cast_slice_mut(&mut elements))?;
             return self.set_all(&elements);
         }

@@ -14,7 +14,7 @@ use crate::cell::Shared;
 use crate::errors::IntoPyResult;
 use crate::interop::array_interface;
 use crate::interop::import::Incoming;
-use crate::items::items;
+use crate::items::{items, zeros};
 use crate::persist;
 use crate::source::{AnyViewMut, Holder, Object, Which};
 use crate::view::ArrayView;
@@ -41,7 +41,7 @@ impl Object for Table {
         change: &mut dyn FnMut(&mut [u8]) -> Result<()>,
     ) -> Result<()> {
         if overwrite && self.block().residency() == Residency::DeviceNewer {
-            let mut cells = vec![0.0_f64; self.rows() * self.columns().len()];
+            let mut cells = zeros::<f64>(self.rows() * self.columns().len())?;
             change(bytemuck::cast_slice_mut(&mut cells))?;
             return self.set_cells(&cells);
         }

@@ -10,7 +10,7 @@ use ulib_math::{BulkArray, GeantEvent, GeantEventCollection as Events, Placed as
 use crate::args::index_in;
 use crate::cell::Shared;
 use crate::errors::IntoPyResult;
-use crate::items::items;
+use crate::items::{items, reserve};
 use crate::placement::Placed;
 use crate::source::{AnyViewMut, Object, Which};
 
@@ -65,7 +65,12 @@ impl GeantEventCollection {
 
     fn events(&self, py: Python<'_>) -> PyResult<Vec<Event>> {
         self.shared
-            .peek(py, |events| Ok(events.iter().map(pair).collect()))
+            .peek(py, |events| {
+                let mut pairs = Vec::new();
+                reserve(&mut pairs, events.len())?;
+                pairs.extend(events.iter().map(pair));
+                Ok(pairs)
+            })
             .py()
     }
 }

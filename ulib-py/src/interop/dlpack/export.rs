@@ -23,6 +23,7 @@ use ulib_device::Block;
 use super::abi;
 use crate::errors::IntoPyResult;
 use crate::interop::cuda_array_interface::device_now;
+use crate::items::zeros;
 use crate::source::{Desc, Source, block};
 
 /// The keyword arguments of `__dlpack__`.
@@ -183,7 +184,7 @@ fn device_copy(py: Python<'_>, source: &Source, ordinal: i32) -> PyResult<Parcel
 /// The elements of an array, packed, in memory aligned for every number type.
 fn packed(block: &Block, desc: Desc) -> Result<(Vec<u64>, Desc)> {
     let bytes = desc.packed_bytes()?;
-    let mut words = vec![0_u64; bytes.div_ceil(8)];
+    let mut words = zeros::<u64>(bytes.div_ceil(8))?;
     let raw: &mut [u8] = ulib_core::bytemuck::cast_slice_mut(&mut words);
     crate::gather::gather(&block.read()?, &desc, &mut raw[..bytes])?;
     Ok((words, desc))
