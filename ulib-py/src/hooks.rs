@@ -1,4 +1,10 @@
 //! Signals during long copies: Ctrl-C stops a copy with `KeyboardInterrupt`.
+//!
+//! A consumer may swallow that: NumPy forgets why it got no buffer and asks for `__array_interface__` next. So an
+//! interrupted buffer is remembered, and raised again if the same instruction of the same frame asks in another way. If the
+//! exception did arrive where it belongs, the program is elsewhere by then.
+
+#![allow(unsafe_code, reason = "asks which frame runs")]
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -8,6 +14,48 @@ use pyo3::prelude::*;
 thread_local! {
     /// What the signal handler raised in this thread's copy, until the copy's error is mapped.
     static PENDING: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+thread_local! {
+    /// The exception that ended this thread's last buffer request, and where that was.
+    static INTERRUPTED: RefCell<Option<(Spot, PyErr)>> = const { RefCell::new(None) };
+}
+
+/// An object, and the instruction of Python code that uses it.
+#[derive(PartialEq, Eq)]
+struct Spot {
+    object: usize,
+    frame: usize,
+    instruction: Option<i64>,
+}
+
+impl Spot {
+    fn now(py: Python<'_>, object: usize) -> Spot {
+        // SAFETY: attached; the answer is a borrowed reference to the running frame, or null without one.
+        let frame = unsafe {
+            let frame = pyo3::ffi::PyEval_GetFrame().cast::<pyo3::ffi::PyObject>();
+            Bound::from_borrowed_ptr_or_opt(py, frame)
+        };
+        let instruction = frame
+            .as_ref()
+            .and_then(|frame| frame.getattr("f_lasti").ok()?.extract().ok());
+        Spot {
+            object,
+            frame: frame.map_or(0, |frame| frame.as_ptr() as usize),
+            instruction,
+        }
+    }
+}
+
+/// Keeps the exception that ended a buffer request for `object`.
+pub(crate) fn remember(py: Python<'_>, object: usize, raised: &PyErr) {
+    INTERRUPTED.set(Some((Spot::now(py, object), raised.clone_ref(py))));
+}
+
+/// The exception of a buffer request for `object` that the instruction now running made and has got no answer to.
+pub(crate) fn recall(py: Python<'_>, object: usize) -> Option<PyErr> {
+    let (spot, raised) = INTERRUPTED.take()?;
+    (spot == Spot::now(py, object)).then_some(raised)
 }
 
 /// Asks long copies to look for signals.

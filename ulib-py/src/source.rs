@@ -288,6 +288,11 @@ impl Source {
         }
     }
 
+    /// Where the object is in memory, to tell it from others.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.holder).cast::<()>() as usize
+    }
+
     /// Dtype and layout now.
     pub(crate) fn describe(&self, py: Python<'_>) -> Result<Desc> {
         self.holder.peek(py, |object| self.which.of(object))

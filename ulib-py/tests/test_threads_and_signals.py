@@ -188,6 +188,74 @@ def test_exceptions_of_handlers_reach_the_caller(fake):
     assert image.Update() is True
 
 
+class Stop(Exception):
+    """What a program's own signal handler raises."""
+
+
+def stop(number, frame):
+    raise Stop("enough")
+
+
+READS = {
+    "asarray": np.asarray,
+    "array": np.array,
+    "sum": np.sum,
+    "add": lambda item: np.add(item, 1),
+    "asarray of a type": lambda item: np.asarray(item, dtype=np.float64),
+    "__array__": lambda item: item.__array__(),
+    "__array_interface__": lambda item: item.__array_interface__,
+    "memoryview": memoryview,
+    "GetValues": lambda item: item.GetValues(),
+    "iteration": iter,
+}
+LARGE = {
+    "image": lambda: uLib.VoxImage(256, 256, 64),
+    "grid": lambda: uLib.VoxImage(256, 256, 64).Grid(),
+    "field": lambda: uLib.VoxImage(256, 256, 64).Value,
+    "table": lambda: uLib.EventTable("a,b", 1 << 21),
+}
+
+
+@pytest.fixture
+def alarm():
+    """Raises Stop in this thread after a while."""
+    old = signal.signal(signal.SIGALRM, stop)
+    yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.2)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, old)
+
+
+def on_the_device_only(item, fake):
+    item.SetPreferredDevice("Device")
+    item.Fill(2)
+    fake(f"bandwidth {32 << 20}")  # a second
+    return item
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=list(READS))
+@pytest.mark.parametrize("make", LARGE.values(), ids=list(LARGE))
+def test_no_way_of_reading_swallows_an_exception(fake, alarm, read, make):
+    item = on_the_device_only(make(), fake)
+    before = item.Transfers.downloads
+    alarm()
+    with pytest.raises(Stop):
+        read(item)
+    assert item.Transfers.downloads == before, "it was fetched in a second try"
+    fake("bandwidth 0")
+    read(item)
+    assert np.asarray(item).max() == 2
+
+
+def test_an_exception_that_arrived_is_not_raised_again(fake, alarm):
+    item = on_the_device_only(LARGE["image"](), fake)
+    alarm()
+    with pytest.raises(Stop):
+        memoryview(item)
+    fake("bandwidth 0")
+    assert item.__array_interface__["typestr"] == "<f4"
+    assert np.asarray(item)[5] == 2
+
+
 def test_switching_threads_often():
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)

@@ -21,6 +21,7 @@ use ulib_device::block::HostExport;
 use super::buffer::{self, Memory};
 use super::cuda_array_interface::strides;
 use crate::errors::IntoPyResult;
+use crate::hooks;
 use crate::source::{Desc, Source};
 
 /// The bytes of a host copy. It is what `__array_interface__` names as the owner of the data, so
@@ -81,6 +82,9 @@ impl HostBytes {
 
 /// The dictionary of `__array_interface__`, version 3.
 pub(crate) fn dictionary<'py>(py: Python<'py>, source: &Source) -> PyResult<Bound<'py, PyDict>> {
+    if let Some(swallowed) = hooks::recall(py, source.address()) {
+        return Err(swallowed);
+    }
     let (export, desc) = source
         .read(py, |block, desc| Ok((block.export_host()?, desc)))
         .py()?;

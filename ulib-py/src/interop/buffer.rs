@@ -15,10 +15,11 @@ use std::ptr;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use ulib_core::DType;
+use ulib_core::{DType, ErrorKind};
 use ulib_device::block::{HostExport, HostHold};
 
-use crate::errors::IntoPyResult;
+use crate::errors::{IntoPyResult, to_python};
+use crate::hooks;
 use crate::source::{Desc, Source};
 
 /// What one exported buffer points into; lives in `Py_buffer::internal` until it is released.
@@ -77,15 +78,19 @@ pub(crate) unsafe fn fill_read_only(
             "this view of the host copy is read-only; `with obj.HostView() as a:` gives a writable one",
         ));
     }
-    let filled = source
-        .read(owner.py(), |block, desc| Ok((block.export_host()?, desc)))
-        .py();
+    let py = owner.py();
+    let filled = source.read(py, |block, desc| Ok((block.export_host()?, desc)));
     let (export, desc) = match filled {
         Ok(filled) => filled,
         Err(error) => {
             // SAFETY: as above.
             unsafe { (*view).obj = ptr::null_mut() };
-            return Err(error);
+            let interrupted = *error.kind() == ErrorKind::Interrupted;
+            let raised = to_python(error);
+            if interrupted {
+                hooks::remember(py, source.address(), &raised);
+            }
+            return Err(raised);
         }
     };
     let start = export.as_ptr().cast_mut();
