@@ -6,25 +6,42 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use ulib_core::{Error, ErrorKind, PreferredDevice};
 
+use crate::cell::Shared;
 use crate::errors::IntoPyResult;
-use crate::source::{Holder, block};
+use crate::source::{Holder, Object, block};
 
 /// The state of an object in a pickle.
 pub(crate) type State<'py> = (Bound<'py, PyBytes>, String);
 
-/// The bytes and the preference now.
-pub(crate) fn save<'py>(py: Python<'py>, holder: &Arc<dyn Holder>) -> PyResult<State<'py>> {
-    let (len, preferred) = holder
-        .peek(py, |object| {
-            Ok((block(object)?.len(), object.placed().preferred_device()))
-        })
-        .py()?;
-    let bytes = PyBytes::new_with(py, len, |target| {
-        holder
-            .read(py, |object| block(object)?.read_at(0, target))
-            .py()
-    })?;
-    Ok((bytes, preferred.to_string()))
+/// What `describe` says of the object, its bytes and its preference, all of one moment.
+pub(crate) fn save<'py, T: Object, A: Send>(
+    py: Python<'py>,
+    shared: &Shared<T>,
+    describe: impl Fn(&T) -> A + Sync,
+) -> PyResult<(A, State<'py>)> {
+    loop {
+        // The memory of Python's is made before the object is held, since nothing calls Python while it is. So it may
+        // turn out to be of the wrong size, when another thread has resized the object meanwhile.
+        let len = shared.peek(py, |object| Ok(block(object)?.len())).py()?;
+        let mut found = None;
+        let bytes = PyBytes::new_with(py, len, |target| {
+            found = shared
+                .read(py, |object| {
+                    let block = block(object)?;
+                    if block.len() != target.len() {
+                        return Ok(None);
+                    }
+                    block.read_at(0, target)?;
+                    let preferred = object.placed().preferred_device();
+                    Ok(Some((describe(object), preferred)))
+                })
+                .py()?;
+            Ok(())
+        })?;
+        if let Some((described, preferred)) = found {
+            return Ok((described, (bytes, preferred.to_string())));
+        }
+    }
 }
 
 /// Puts saved bytes into a new object of the same size, and moves it to where it is preferred if

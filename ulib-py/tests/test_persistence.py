@@ -2,6 +2,9 @@
 
 import copy
 import pickle
+import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -96,3 +99,120 @@ def test_reprs():
     assert "2 x 3 numbers" in repr(uLib.MultiVoxImage(1, 1, 1, channels=2, components=3))
     assert repr(uLib.VoxImage(2, 2, 2).HostView()).startswith("<uLib.HostView <f4 (8,)")
     assert repr(uLib.VoxImage().Transfers) == "Transfers(uploads=0, downloads=0, bytes_up=0, bytes_down=0)"
+
+
+def image_with_triples(make):
+    image = make(5, 4, 3)
+    image.Grid().SetValues(np.arange(60).reshape(3, 4, 5))
+    return image
+
+
+def check_triples(image):
+    """Every voxel there is has the value it always had."""
+    nx, ny, nz = image.GetDims()
+    expected = np.zeros((nz, ny, nx))
+    kept = tuple(slice(0, min(n, m)) for n, m in zip((nz, ny, nx), (3, 4, 5), strict=True))
+    expected[kept] = np.arange(60).reshape(3, 4, 5)[kept]
+    np.testing.assert_array_equal(np.asarray(image.Grid()), expected)
+
+
+def table_of_columns():
+    table = uLib.EventTable("a,b")
+    for row in range(20):
+        table.AddRow((row, -row))
+    return table
+
+
+def change_table(table, step):
+    table.Columns = "a,b" if step % 2 else "x,y"
+    table.Resize(20 + step % 7)
+    table.Resize(20)
+
+
+def check_table(table):
+    assert table.Columns in ("a,b", "x,y") and 20 <= table.Rows <= 26
+    np.testing.assert_array_equal(np.asarray(table)[:20, 0], range(20))
+    np.testing.assert_array_equal(np.asarray(table)[20:], 0)
+
+
+def change_active(image, step):
+    image.SetActive(step % 2, step % 3)
+
+
+def multi():
+    """The number of each channel and component is theirs."""
+    image = uLib.MultiVoxImage(3, 3, 3, channels=2, components=3)
+    for channel in range(2):
+        for component in range(3):
+            image.SetActive(channel, component)
+            image.Fill(10 * channel + component)
+    return image
+
+
+def check_multi(image):
+    expected = 10 * image.ActiveChannel + image.ActiveComponent
+    np.testing.assert_array_equal(np.asarray(image), [expected] * 27)
+
+
+def muons():
+    made = uLib.MuonScatterCollection(50)
+    made.Momentum.SetValues(np.arange(50))
+    return made
+
+
+CHANGING = {
+    "order of an image": (
+        lambda: image_with_triples(uLib.VoxImage),
+        lambda image, step: image.SetDataOrder(("XYZ", "ZYX", "YXZ")[step % 3]),
+        check_triples,
+    ),
+    "dimensions of an image": (
+        lambda: image_with_triples(uLib.VoxImage),
+        lambda image, step: image.SetDims(5 + step % 3, 4 + step % 2, 3 + step % 5),
+        check_triples,
+    ),
+    "order of a multi image": (
+        lambda: image_with_triples(uLib.MultiVoxImage),
+        lambda image, step: image.SetDataOrder(("XYZ", "ZYX", "YXZ")[step % 3]),
+        check_triples,
+    ),
+    "active component": (multi, change_active, check_multi),
+    "columns and rows": (table_of_columns, change_table, check_table),
+    "length of floats": (
+        lambda: uLib.FloatCollection(range(50)),
+        lambda floats, step: floats.Resize(50 + step % 9),
+        lambda floats: np.testing.assert_array_equal(np.asarray(floats)[:50], range(50)),
+    ),
+    "length of muons": (
+        muons,
+        lambda muons, step: muons.Resize(50 + step % 9),
+        lambda muons: np.testing.assert_array_equal(np.asarray(muons.Momentum)[:50], range(50)),
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "change", "check"), CHANGING.values(), ids=list(CHANGING))
+def test_a_pickle_is_of_one_moment(make, change, check):
+    """Another thread changes how the object is laid out, never what it says."""
+    item = make()
+    stop = threading.Event()
+
+    def work():
+        step = 0
+        while not stop.is_set():
+            change(item, step)
+            step += 1
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        end = time.monotonic() + 0.3
+        while time.monotonic() < end:
+            check(pickle.loads(pickle.dumps(item)))
+    finally:
+        stop.set()
+        thread.join()
+        sys.setswitchinterval(interval)
+    check(item)

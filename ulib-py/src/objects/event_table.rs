@@ -245,15 +245,10 @@ impl EventTable {
         &self,
         py: Python<'py>,
     ) -> PyResult<(Bound<'py, PyType>, (String, usize), persist::State<'py>)> {
-        let arguments = self
-            .shared
-            .peek(py, |table| Ok((table.columns().join(","), table.rows())))
-            .py()?;
-        Ok((
-            py.get_type::<Self>(),
-            arguments,
-            persist::save(py, &self.holder())?,
-        ))
+        let (arguments, state) = persist::save(py, &self.shared, |table| {
+            (table.columns().join(","), table.rows())
+        })?;
+        Ok((py.get_type::<Self>(), arguments, state))
     }
 
     #[pyo3(signature = (state, /))]

@@ -126,12 +126,8 @@ impl FloatCollection {
         &self,
         py: Python<'py>,
     ) -> PyResult<(Bound<'py, PyType>, (usize,), persist::State<'py>)> {
-        let len = self.shared.peek(py, |items| Ok(items.len())).py()?;
-        Ok((
-            py.get_type::<Self>(),
-            (len,),
-            persist::save(py, &self.holder())?,
-        ))
+        let (len, state) = persist::save(py, &self.shared, |items| items.len())?;
+        Ok((py.get_type::<Self>(), (len,), state))
     }
 
     #[pyo3(signature = (state, /))]

@@ -63,13 +63,14 @@ impl GeantEventCollection {
         .add_subclass(GeantEventCollection { shared })
     }
 
-    fn events(&self, py: Python<'_>) -> PyResult<Vec<Event>> {
+    /// All events, and the preference at the same moment.
+    fn events(&self, py: Python<'_>) -> PyResult<(Vec<Event>, PreferredDevice)> {
         self.shared
             .peek(py, |events| {
                 let mut pairs = Vec::new();
                 reserve(&mut pairs, events.len())?;
                 pairs.extend(events.iter().map(pair));
-                Ok(pairs)
+                Ok((pairs, events.preferred_device()))
             })
             .py()
     }
@@ -140,7 +141,7 @@ impl GeantEventCollection {
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        PyList::new(py, self.events(py)?)?.try_iter()
+        PyList::new(py, self.events(py)?.0)?.try_iter()
     }
 
     fn __copy__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Self>> {
@@ -161,11 +162,8 @@ impl GeantEventCollection {
         &self,
         py: Python<'py>,
     ) -> PyResult<(Bound<'py, PyType>, (Vec<Event>,), String)> {
-        let preferred = self
-            .shared
-            .peek(py, |events| Ok(events.preferred_device().to_string()))
-            .py()?;
-        Ok((py.get_type::<Self>(), (self.events(py)?,), preferred))
+        let (events, preferred) = self.events(py)?;
+        Ok((py.get_type::<Self>(), (events,), preferred.to_string()))
     }
 
     #[pyo3(signature = (preferred, /))]

@@ -198,21 +198,18 @@ impl MultiVoxImage {
         Bound<'py, PyAny>,
         (Bound<'py, PyBytes>, String, (usize, usize)),
     )> {
-        let (arguments, active) = self.ask(py, |image| {
-            let grid = *image.grid();
-            let [nx, ny, nz] = dims_of(&grid);
-            let order = grid.order().to_string();
-            let counts = (image.channels(), image.components());
-            let place = (grid.spacing(), grid.origin(), grid.position());
-            let (spacing, origin, position) = place;
-            (
-                (
-                    nx, ny, nz, counts.0, counts.1, spacing, origin, position, order,
-                ),
-                image.active(),
-            )
-        })?;
-        let (bytes, preferred) = persist::save(py, &self.holder())?;
+        let ((grid, counts, active), (bytes, preferred)) =
+            persist::save(py, &self.shared, |image| {
+                let counts = (image.channels(), image.components());
+                (*image.grid(), counts, image.active())
+            })?;
+        let [nx, ny, nz] = dims_of(&grid);
+        let (channels, components) = counts;
+        let (spacing, origin, position) = (grid.spacing(), grid.origin(), grid.position());
+        let order = grid.order().to_string();
+        let arguments = (
+            nx, ny, nz, channels, components, spacing, origin, position, order,
+        );
         Ok((
             py.get_type::<Self>(),
             arguments.into_pyobject(py)?.into_any(),

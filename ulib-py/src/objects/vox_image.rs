@@ -224,22 +224,17 @@ impl VoxImage {
         &self,
         py: Python<'py>,
     ) -> PyResult<(Bound<'py, PyType>, Bound<'py, PyAny>, persist::State<'py>)> {
-        let arguments = self
-            .shared
-            .peek(py, |image| {
-                let grid = either!(image, image => *image.grid());
-                let [nx, ny, nz] = dims_of(&grid);
-                let order = grid.order().to_string();
-                let place = (grid.spacing(), grid.origin(), grid.position());
-                Ok((nx, ny, nz, image.voxel_bytes(), place, order))
-            })
-            .py()?;
-        let (nx, ny, nz, voxel_bytes, (spacing, origin, position), order) = arguments;
+        let ((grid, voxel_bytes), state) = persist::save(py, &self.shared, |image| {
+            (either!(image, image => *image.grid()), image.voxel_bytes())
+        })?;
+        let [nx, ny, nz] = dims_of(&grid);
+        let (spacing, origin, position) = (grid.spacing(), grid.origin(), grid.position());
+        let order = grid.order().to_string();
         let arguments = (nx, ny, nz, voxel_bytes, spacing, origin, position, order);
         Ok((
             py.get_type::<Self>(),
             arguments.into_pyobject(py)?.into_any(),
-            persist::save(py, &self.holder())?,
+            state,
         ))
     }
 
