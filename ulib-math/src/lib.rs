@@ -34,6 +34,7 @@ pub mod event_table;
 pub mod geant;
 pub mod grid;
 pub mod host;
+mod memory;
 pub mod multi_vox_image;
 pub mod muon_scatter;
 pub mod ops;

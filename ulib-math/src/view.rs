@@ -10,6 +10,7 @@ use ndarray::{ArrayD, IxDyn};
 use ulib_core::{DeviceStorable, Error, Layout, Result, bytemuck};
 use ulib_device::block::Block;
 
+use crate::memory::room;
 pub use crate::ops::{Accumulator, Element};
 
 /// A read-only strided view of a [`Block`]'s elements.
@@ -184,15 +185,16 @@ impl<'a, T: DeviceStorable> View<'a, T> {
     /// The elements as an owned array in C order, read on the host.
     ///
     /// # Errors
-    /// Whatever reading the block gives, see [`Block::read`].
+    /// Whatever reading the block gives, see [`Block::read`]; kind `OutOfMemory` when the host has no room for them.
     pub fn to_array(&self) -> Result<ArrayD<T>> {
         let bytes = self.block.read()?;
         let all = elements::<T>(&bytes)?;
-        let values: Vec<T> = self
-            .layout
-            .offsets()
-            .filter_map(|offset| all.get(offset).copied())
-            .collect();
+        let mut values = room(self.len())?;
+        values.extend(
+            self.layout
+                .offsets()
+                .filter_map(|offset| all.get(offset).copied()),
+        );
         ArrayD::from_shape_vec(IxDyn(self.shape()), values)
             .map_err(|error| Error::layout("to_array", error.to_string()))
     }

@@ -6,6 +6,7 @@ use ulib_device::memory::{Access, DeviceBytes};
 use ulib_device::{Device, Stream};
 
 use super::host;
+use crate::memory::zeros;
 use crate::ops::axes::{Axes, DeviceAxes};
 use crate::ops::form::WIDE;
 use crate::ops::launch::{self, Library, THREADS};
@@ -235,7 +236,7 @@ pub(super) fn copy_from_host<T: DeviceStorable + Copy>(
         ulib_device::copy::upload(&packed, 0, bytes, &stream)?;
     } else {
         let order = Layout::contiguous(layout.shape())?;
-        let mut values = vec![T::zeroed(); layout.len()];
+        let mut values = zeros::<T>(layout.len())?;
         host::copy(src, &mut values, &Axes::new([layout, &order], 1));
         ulib_device::copy::upload(&packed, 0, bytemuck::cast_slice(&values), &stream)?;
     }
@@ -278,7 +279,7 @@ pub(super) fn fetch<T: DeviceStorable + Copy>(
         return ulib_device::copy::download(&packed, 0, to, stream);
     }
     let order = Layout::contiguous(layout.shape())?;
-    let mut values = vec![T::zeroed(); layout.len()];
+    let mut values = zeros::<T>(layout.len())?;
     ulib_device::copy::download(&packed, 0, bytemuck::cast_slice_mut(&mut values), stream)?;
     host::copy(&values, dst, &Axes::new([&order, layout], 1));
     Ok(())

@@ -6,6 +6,7 @@ use ulib_device::memory::{Access, DeviceBytes};
 use ulib_device::{Device, Stream};
 
 use super::plan::{CHUNK, LANES, Plan, by_columns};
+use crate::memory::zeros;
 use crate::ops::axes::{Axes, DeviceAxes, Divisor};
 use crate::ops::element::{Element, Number};
 use crate::ops::form::WIDE;
@@ -104,7 +105,7 @@ pub(super) fn sum<T: Element>(
         &stream,
     )?;
     source.finish()?;
-    let mut values = vec![T::Sum::default(); outputs];
+    let mut values = zeros::<T::Sum>(outputs)?;
     ulib_device::copy::download(&results, 0, bytemuck::cast_slice_mut(&mut values), &stream)?;
     Ok(values)
 }
@@ -120,15 +121,16 @@ pub(super) fn sum_into<T: Element>(
     let _context = device.bind()?;
     let stream = Stream::legacy(device);
     let whole = out.is_whole();
+    let scratch = DeviceBytes::allocate(&stream, scratch_bytes(plan))?;
+    scratch.use_on(&stream, Access::Write)?;
     let source = view.block().device_read(&stream)?;
+    // Opened last: what fails before, or fails to be launched, leaves the output as it was.
     let block = out.block_mut();
     let target = if whole {
         block.device_overwrite(&stream)?
     } else {
         block.device_write(&stream)?
     };
-    let scratch = DeviceBytes::allocate(&stream, scratch_bytes(plan))?;
-    scratch.use_on(&stream, Access::Write)?;
     let kept = plan.kept.clone().scaled([1, SUM]);
     run::<T>(
         source.ptr(),

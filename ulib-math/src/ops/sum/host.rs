@@ -1,9 +1,11 @@
 //! sum on the host: the definition of the result, see [`sum`](super::sum()).
 
 use rayon::prelude::*;
+use ulib_core::Result;
 
 use super::lanes::{TILE, add_chunk, add_tile};
 use super::plan::{CHUNK, LANES, Plan};
+use crate::memory::{room, zeros};
 use crate::ops::axes::Axes;
 use crate::ops::element::{Accumulator, Element};
 use crate::ops::runs::GRAIN;
@@ -12,7 +14,7 @@ use crate::ops::runs::GRAIN;
 const LEVELS: usize = LANES.trailing_zeros() as usize;
 
 /// The sums, in the order of the plan's kept axes.
-pub(super) fn sum<T: Element>(data: &[T], plan: &Plan) -> Vec<T::Sum> {
+pub(super) fn sum<T: Element>(data: &[T], plan: &Plan) -> Result<Vec<T::Sum>> {
     if plan.by_columns() {
         by_columns(data, plan)
     } else {
@@ -21,32 +23,40 @@ pub(super) fn sum<T: Element>(data: &[T], plan: &Plan) -> Vec<T::Sum> {
 }
 
 /// One sum after the other, each from memory that is contiguous or nearly so.
-fn by_rows<T: Element>(data: &[T], plan: &Plan) -> Vec<T::Sum> {
+fn by_rows<T: Element>(data: &[T], plan: &Plan) -> Result<Vec<T::Sum>> {
     let (n, outputs, chunks) = (plan.reduced.count(), plan.kept.count(), plan.chunks());
     let chunk = |i: usize| {
         let first = plan.kept.offsets(i / chunks)[0];
         let begin = i % chunks * CHUNK;
         row_chunk(data, first, &plan.reduced, begin, CHUNK.min(n - begin))
     };
-    let parts = map(outputs * chunks, n.min(CHUNK), chunk);
+    let parts = map(outputs * chunks, n.min(CHUNK), chunk)?;
     if chunks == 1 {
-        parts
-    } else {
-        map(outputs, chunks, |o| levels(&parts[o * chunks..][..chunks]))
+        return Ok(parts);
     }
+    let sum = |i: usize| levels(&parts[i * chunks..][..chunks], 1);
+    map(outputs, chunks, sum)
 }
 
 /// The values of `each` for `0 .. count`, each worth `work` elements, in parallel when that is worth it.
-fn map<A: Send>(count: usize, work: usize, each: impl Fn(usize) -> A + Send + Sync) -> Vec<A> {
+fn map<A: Send>(
+    count: usize,
+    work: usize,
+    each: impl Fn(usize) -> A + Send + Sync,
+) -> Result<Vec<A>> {
+    let mut values = room(count)?;
     let grain = GRAIN.div_ceil(work.max(1));
     if count <= grain {
-        return (0..count).map(each).collect();
+        values.extend((0..count).map(each));
+    } else {
+        // Within the room that there is.
+        (0..count)
+            .into_par_iter()
+            .with_min_len(grain)
+            .map(each)
+            .collect_into_vec(&mut values);
     }
-    (0..count)
-        .into_par_iter()
-        .with_min_len(grain)
-        .map(each)
-        .collect()
+    Ok(values)
 }
 
 /// The result of one chunk of `count` elements from element `begin` of a sum on.
@@ -157,67 +167,85 @@ fn tree<A: Accumulator>(lanes: &mut [A; LANES], count: usize) -> A {
     lanes[0]
 }
 
-/// The levels above the first, over the results of chunks.
-fn levels<A: Accumulator>(parts: &[A]) -> A {
-    let level = |parts: &[A]| -> Vec<A> {
-        let chunk = |i: usize| {
-            let chunk = &parts[i * CHUNK..parts.len().min((i + 1) * CHUNK)];
-            let mut lanes = [A::IDENTITY; LANES];
-            add_rows(&mut lanes, chunk, 1, chunk.len());
-            tree(&mut lanes, chunk.len())
-        };
-        map(parts.len().div_ceil(CHUNK), CHUNK, chunk)
-    };
-    let mut parts = level(parts);
-    while parts.len() > 1 {
-        parts = level(&parts);
+/// The levels above the first, over results of chunks that lie `stride` apart.
+fn levels<A: Accumulator>(parts: &[A], stride: usize) -> A {
+    let count = parts.len().div_ceil(stride);
+    let mut span = 1;
+    while count.div_ceil(span) > CHUNK {
+        span *= CHUNK;
     }
-    parts[0]
+    join(parts, stride, span)
+}
+
+/// The last level over these results, each of whose elements is the last level over `span` of them.
+fn join<A: Accumulator>(parts: &[A], stride: usize, span: usize) -> A {
+    let count = parts.len().div_ceil(stride);
+    let mut lanes = [A::IDENTITY; LANES];
+    if span == 1 {
+        add_rows(&mut lanes, parts, stride, count);
+    } else {
+        for (i, part) in parts.chunks(span * stride).enumerate() {
+            let lane = &mut lanes[i % LANES];
+            *lane = lane.plus(join(part, stride, span / CHUNK));
+        }
+    }
+    tree(&mut lanes, count.div_ceil(span))
 }
 
 /// Many sums side by side, along the fastest kept axis.
-fn by_columns<T: Element>(data: &[T], plan: &Plan) -> Vec<T::Sum> {
+fn by_columns<T: Element>(data: &[T], plan: &Plan) -> Result<Vec<T::Sum>> {
     let (n, outputs, chunks) = (plan.reduced.count(), plan.kept.count(), plan.chunks());
     let (width, stride) = match (plan.kept.len.last(), plan.kept.stride.last()) {
         (Some(&len), Some(&[stride, _])) => (len, stride.unsigned_abs()),
         _ => (1, 1),
     };
-    // Tiles of one row of the fastest kept axis, rows after rows, chunks after chunks.
-    let tiles = width.div_ceil(TILE);
+    // Chunks after chunks, in each the rows of the fastest kept axis, in each the tiles.
     let rows = outputs / width;
-    let tile = |i: usize| {
-        let (chunk, row, tile) = (i / (tiles * rows), i / tiles % rows, i % tiles);
-        let first = plan.kept.offsets(row * width + tile * TILE)[0];
-        let begin = chunk * CHUNK;
-        let columns = TILE.min(width - tile * TILE);
-        column_chunk(
-            data,
-            first,
-            (columns, stride),
-            &plan.reduced,
-            begin,
-            CHUNK.min(n - begin),
-        )
+    let tile = |row: usize, tile: usize, sums: &mut [T::Sum]| {
+        let first = plan.kept.offsets(row % rows * width + tile * TILE)[0];
+        let begin = row / rows * CHUNK;
+        let count = CHUNK.min(n - begin);
+        column_chunk(data, first, stride, &plan.reduced, begin, count, sums);
     };
-    let parts = map(tiles * rows * chunks, n.min(CHUNK) * width.min(TILE), tile).concat();
-    if chunks == 1 {
-        return parts;
+    let mut parts = zeros::<T::Sum>(outputs * chunks)?;
+    let grain = GRAIN.div_ceil(n.min(CHUNK) * width.min(TILE));
+    let tiles = width.div_ceil(TILE);
+    if tiles * rows * chunks <= grain {
+        for (row, sums) in parts.chunks_mut(width).enumerate() {
+            for (i, sums) in sums.chunks_mut(TILE).enumerate() {
+                tile(row, i, sums);
+            }
+        }
+    } else {
+        let row = |(row, sums): (usize, &mut [T::Sum])| {
+            sums.par_chunks_mut(TILE)
+                .with_min_len(grain)
+                .enumerate()
+                .for_each(|(i, sums)| tile(row, i, sums));
+        };
+        parts
+            .par_chunks_mut(width)
+            .with_min_len(grain.div_ceil(tiles))
+            .enumerate()
+            .for_each(row);
     }
-    map(outputs, chunks, |o| {
-        let column: Vec<T::Sum> = parts[o..].iter().step_by(outputs).copied().collect();
-        levels(&column)
-    })
+    if chunks == 1 {
+        return Ok(parts);
+    }
+    map(outputs, chunks, |i| levels(&parts[i..], outputs))
 }
 
-/// [`row_chunk`] for `columns` sums at once, whose elements lie `stride` apart.
+/// [`row_chunk`] for as many sums at once as there are `out`, whose elements lie `stride` apart.
 fn column_chunk<T: Element>(
     data: &[T],
     first: isize,
-    (columns, stride): (usize, usize),
+    stride: usize,
     reduced: &Axes<1>,
     begin: usize,
     count: usize,
-) -> Vec<T::Sum> {
+    out: &mut [T::Sum],
+) {
+    let columns = out.len();
     // stack[level] is the sum of 2^level lanes that waits for its right neighbour.
     let mut stack = [[T::Sum::IDENTITY; TILE]; LEVELS + 1];
     let lanes = count.min(LANES);
@@ -250,5 +278,5 @@ fn column_chunk<T: Element>(
             .zip(&stack[level])
             .for_each(|(sum, left)| *sum = left.plus(*sum));
     }
-    sums[..columns].to_vec()
+    out.copy_from_slice(&sums[..columns]);
 }

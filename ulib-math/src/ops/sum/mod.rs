@@ -9,6 +9,7 @@ use ndarray::{ArrayD, IxDyn};
 use ulib_core::{Error, Layout, Result};
 
 use super::element::Element;
+use crate::memory::zeros;
 use crate::view::{View, ViewMut, elements, elements_mut};
 use plan::Plan;
 
@@ -29,8 +30,8 @@ use plan::Plan;
 /// as a sum of its own. The result has the shape of the other axes.
 ///
 /// # Placement
-/// Where the block is. On a device the scratch is 8 bytes for each chunk (of 4096 elements) of each sum, and for each
-/// result; the results are brought to the host, which waits for the kernels.
+/// Where the block is. The scratch is 8 bytes for each chunk (of 4096 elements) of each sum, and for each
+/// result; on a device the results are brought to the host, which waits for the kernels.
 ///
 /// # Precision
 /// `f32` and `f64` are accumulated in `f64`, signed integers in `i64`, unsigned ones in `u64` (wrapping). The same bits on one
@@ -40,7 +41,8 @@ use plan::Plan;
 ///
 /// # Errors
 /// Kind `InvalidArgument` for an axis that does not exist or is named twice; whatever reaching the data gives, see [`Block::read`]
-/// and [`Block::device_read`]; kind `Layout` on a device when more than 8 axes cannot be merged.
+/// and [`Block::device_read`]; kind `OutOfMemory` when the results or the scratch do not fit; kind `Layout` on a device when
+/// more than 8 axes cannot be merged.
 ///
 /// # Panics
 /// Never.
@@ -67,7 +69,7 @@ pub fn sum<T: Element>(view: &View<'_, T>, axes: &[usize]) -> Result<ArrayD<T::S
     let kept = kept_axes(view.layout(), axes)?;
     let shape: Vec<usize> = kept.iter().map(|&axis| view.shape()[axis]).collect();
     let out = Layout::contiguous(&shape)?;
-    let mut values = vec![T::Sum::default(); out.len()];
+    let mut values = zeros(out.len())?;
     sum_to(view, axes, &kept, &out, &mut values).map_err(|error| error.context("sum"))?;
     ArrayD::from_shape_vec(IxDyn(&shape), values)
         .map_err(|error| Error::layout("sum", error.to_string()))
@@ -99,7 +101,7 @@ pub fn sum_all<T: Element>(view: &View<'_, T>) -> Result<T::Sum> {
 /// returns without waiting.
 ///
 /// # Errors
-/// As [`sum()`]; kind `Shape` when `out` has not the shape of the kept axes.
+/// As [`sum()`]; kind `Shape` when `out` has not the shape of the kept axes. The output stays as it was.
 pub fn sum_into<T: Element>(
     view: &View<'_, T>,
     axes: &[usize],
@@ -123,21 +125,30 @@ pub fn sum_into<T: Element>(
             let plan = Plan::new(view.layout(), axes, &kept, out.layout())?;
             device::sum_into(view, &plan, &mut out, &here)
         }
-        _ => {
-            let layout = out.layout().clone();
-            let mut guard = if out.is_whole() {
-                out.block_mut().overwrite()?
-            } else {
-                out.block_mut().write()?
-            };
-            sum_to(view, axes, &kept, &layout, elements_mut(&mut guard)?)?;
-            guard.commit()
-        }
+        _ => sum_into_host(view, axes, &kept, &mut out),
     }
     .map_err(|error| error.context("sum_into"))
 }
 
-/// The sums into host memory.
+/// The sums into the host copy of a block, which is opened when they are there: a sum that fails changes nothing.
+fn sum_into_host<T: Element>(
+    view: &View<'_, T>,
+    axes: &[usize],
+    kept: &[usize],
+    out: &mut ViewMut<'_, T::Sum>,
+) -> Result<()> {
+    let plan = Plan::new(view.layout(), axes, kept, out.layout())?;
+    let values = sums(view, &plan)?;
+    let mut guard = if out.is_whole() {
+        out.block_mut().overwrite()?
+    } else {
+        out.block_mut().write()?
+    };
+    spread(&values, &plan, elements_mut(&mut guard)?);
+    guard.commit()
+}
+
+/// The sums into host memory, zero so far.
 fn sum_to<T: Element>(
     view: &View<'_, T>,
     axes: &[usize],
@@ -145,23 +156,27 @@ fn sum_to<T: Element>(
     out: &Layout,
     to: &mut [T::Sum],
 ) -> Result<()> {
-    if out.is_empty() {
-        return Ok(());
-    }
-    if view.is_empty() {
-        out.offsets()
-            .for_each(|offset| to[offset] = T::Sum::default());
+    if out.is_empty() || view.is_empty() {
         return Ok(());
     }
     let plan = Plan::new(view.layout(), axes, kept, out)?;
-    let values = match view.block().target_device() {
-        Some(device) => device::sum(view, &plan, &device)?,
-        None => host::sum(elements::<T>(&view.block().read()?)?, &plan),
-    };
-    for (i, value) in values.into_iter().enumerate() {
+    spread(&sums(view, &plan)?, &plan, to);
+    Ok(())
+}
+
+/// The sums, in the order of the plan's kept axes.
+fn sums<T: Element>(view: &View<'_, T>, plan: &Plan) -> Result<Vec<T::Sum>> {
+    match view.block().target_device() {
+        Some(device) => device::sum(view, plan, &device),
+        None => host::sum(elements::<T>(&view.block().read()?)?, plan),
+    }
+}
+
+/// The sums to where the output has them.
+fn spread<A: Copy>(values: &[A], plan: &Plan, to: &mut [A]) {
+    for (i, &value) in values.iter().enumerate() {
         to[plan.kept.offsets(i)[1].unsigned_abs()] = value;
     }
-    Ok(())
 }
 
 /// The axes not named in `axes`.
