@@ -16,6 +16,8 @@ mod support;
 
 #[path = "twins/copy.rs"]
 mod copy;
+#[path = "twins/failures.rs"]
+mod failures;
 #[path = "twins/fill.rs"]
 mod fill;
 #[path = "twins/scale.rs"]

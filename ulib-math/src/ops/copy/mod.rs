@@ -7,6 +7,7 @@ use ulib_core::{DeviceStorable, Error, IDeviceArray, Layout, Placement, Residenc
 use ulib_device::{Device, Stream};
 
 use super::axes::Axes;
+use crate::memory::zeros;
 use crate::view::{View, ViewMut, elements, elements_mut};
 
 /// Copies `src` into `dst`.
@@ -59,19 +60,16 @@ pub fn copy<T: DeviceStorable + Copy>(src: &View<'_, T>, mut dst: ViewMut<'_, T>
             device::copy(src, &mut dst, &to)
         }
         (Some(from), Some(to)) => device::copy_between(src, &mut dst, &from, &to),
-        (None, _) => {
+        (Some(from), None) if is_small_part(src) => {
+            // The target is opened when the elements are here: a fetch that fails changes nothing.
+            let (values, layout) = fetched(src.shape(), |values, layout| {
+                device::copy_to_host(src, values, layout, &from)
+            })?;
+            copy_from_host(&values, &layout, dst)
+        }
+        _ => {
             let bytes = src.block().read()?;
             copy_from_host(elements::<T>(&bytes)?, src.layout(), dst)
-        }
-        (Some(_), None) => {
-            let layout = dst.layout().clone();
-            let mut guard = if dst.is_whole() {
-                dst.block_mut().overwrite()?
-            } else {
-                dst.block_mut().write()?
-            };
-            copy_to_host(src, elements_mut(&mut guard)?, &layout)?;
-            guard.commit()
         }
     }
     .map_err(|error| error.context("copy"))
@@ -126,11 +124,8 @@ pub fn copy_to_host<T: DeviceStorable + Copy>(
         return Ok(());
     }
     let block = src.block();
-    let part = src.len() < block.len() / size_of::<T>() / 2;
     match block.target_device() {
-        Some(device) if part && block.residency() == Residency::DeviceNewer => {
-            device::copy_to_host(src, dst, layout, &device)
-        }
+        Some(device) if is_small_part(src) => device::copy_to_host(src, dst, layout, &device),
         _ => {
             let bytes = block.read()?;
             host::copy(
@@ -184,6 +179,13 @@ pub unsafe fn copy_from_device<T: DeviceStorable + Copy>(
     match dst.block().target_device() {
         Some(to) if to.ordinal() == ordinal => device::copy_foreign(&source, &mut dst, &to),
         Some(to) => device::copy_foreign_between(&source, &mut dst, &from, &to),
+        // The device has what would be lost if the fetch failed with the target open to be overwritten.
+        None if dst.block().residency() == Residency::DeviceNewer => {
+            let (values, layout) = fetched(dst.shape(), |values, layout| {
+                device::fetch(&source, values, layout, &Stream::legacy(&from))
+            })?;
+            copy_from_host(&values, &layout, dst)
+        }
         None => {
             let layout = dst.layout().clone();
             let mut guard = if dst.is_whole() {
@@ -197,6 +199,23 @@ pub unsafe fn copy_from_device<T: DeviceStorable + Copy>(
         }
     }
     .map_err(|error| error.context("copy_from_device"))
+}
+
+/// Whether to fetch the elements of a view rather than its block: less than half of it, and only the device has it.
+fn is_small_part<T: DeviceStorable>(src: &View<'_, T>) -> bool {
+    let block = src.block();
+    src.len() < block.len() / size_of::<T>() / 2 && block.residency() == Residency::DeviceNewer
+}
+
+/// Elements in C order in fresh host memory, as `fetch` puts them there.
+fn fetched<T: DeviceStorable>(
+    shape: &[usize],
+    fetch: impl FnOnce(&mut [T], &Layout) -> Result<()>,
+) -> Result<(Vec<T>, Layout)> {
+    let layout = Layout::contiguous(shape)?;
+    let mut values = zeros(layout.len())?;
+    fetch(&mut values, &layout)?;
+    Ok((values, layout))
 }
 
 fn same_shape(op: &'static str, src: &[usize], dst: &[usize]) -> Result<()> {
