@@ -7,6 +7,7 @@ use crate::support::{
     DEVICE, HOST, in_child, kernel_fill, numbers, on_device, on_host, set, values,
 };
 use ulib_core::{ErrorKind, Residency};
+use ulib_device::block::Block;
 use ulib_device::{Stream, driver};
 
 mod libc {
@@ -162,4 +163,108 @@ fn guards_that_were_open_at_the_fork_end_quietly_in_the_child() {
             });
         },
     );
+}
+
+/// Forks while another thread is in the middle of a download of `block`, which takes two seconds.
+fn with_a_stuck_copy(block: &Block, session: &fakecuda::Session, work: impl FnOnce()) {
+    session.bandwidth(2 << 10);
+    let copies = session.count("cuMemcpyDtoHAsync_v2");
+    std::thread::scope(|scope| {
+        scope.spawn(|| block.read().map(drop).unwrap());
+        while session.count("cuMemcpyDtoHAsync_v2") == copies {
+            std::thread::yield_now();
+        }
+        in_fork(work);
+        session.bandwidth(0);
+    });
+}
+
+#[test]
+fn a_block_that_another_thread_was_copying_does_not_hang_the_child() {
+    in_child(
+        "forks::a_block_that_another_thread_was_copying_does_not_hang_the_child",
+        &[],
+        || {
+            let Some(session) = common::fake_only() else {
+                return;
+            };
+            let stream = Stream::legacy(&crate::support::device());
+            let there = format!("Device: {}", stream.device().name());
+            let mut block = on_device(1024);
+            kernel_fill(&mut block, &stream, 7);
+            let other = on_host(16);
+            with_a_stuck_copy(&block, &session, || {
+                let errors = [
+                    block.read().map(drop).unwrap_err(),
+                    block.read_at(0, &mut [0]).unwrap_err(),
+                    block.export_host().map(drop).unwrap_err(),
+                    block.host_view().map(drop).unwrap_err(),
+                    block.lease().map(drop).unwrap_err(),
+                    block.export().map(drop).unwrap_err(),
+                    block.end_exports().unwrap_err(),
+                    block.set_preferred(HOST).unwrap_err(),
+                    block.set_preferred(DEVICE).unwrap_err(),
+                    block.update().unwrap_err(),
+                    block.release_device().map(drop).unwrap_err(),
+                    block.try_clone().map(drop).unwrap_err(),
+                    block.device_read(&stream).map(drop).unwrap_err(),
+                    block.device_read_if_placed(&stream).map(drop).unwrap_err(),
+                ];
+                for error in errors {
+                    assert_eq!(*error.kind(), ErrorKind::Forked, "{error}");
+                }
+                assert_eq!(block.location().to_string(), there);
+                assert_eq!(block.preferred(), DEVICE);
+                assert_eq!(block.residency(), Residency::DeviceNewer);
+                assert!(!block.is_device_resident() && !block.can_use_device());
+                assert!(!block.is_shared() && block.leases() == 0 && !block.is_exported());
+                assert!(block.target_device().is_none());
+                assert!(format!("{block:?}").contains("DeviceNewer"));
+                // Blocks that nobody used meanwhile are as in any other child.
+                assert_eq!(values(&other), numbers(16));
+                assert!(!other.set_preferred(DEVICE).unwrap());
+            });
+            assert_eq!(values(&block), [7; 1024], "the parent goes on");
+        },
+    );
+}
+
+#[test]
+fn a_block_that_hangs_in_the_child_can_be_dropped_there() {
+    in_child(
+        "forks::a_block_that_hangs_in_the_child_can_be_dropped_there",
+        &[],
+        || {
+            let Some(session) = common::fake_only() else {
+                return;
+            };
+            let stream = Stream::legacy(&crate::support::device());
+            let mut block = on_device(1024);
+            kernel_fill(&mut block, &stream, 7);
+            with_a_stuck_copy(&block, &session, || {
+                // SAFETY: the child never uses its copy of the original again, and leaves by `_exit`.
+                drop(unsafe { std::ptr::read(&raw const block) });
+            });
+        },
+    );
+}
+
+#[test]
+fn threads_of_a_child_wait_for_each_other() {
+    in_child("forks::threads_of_a_child_wait_for_each_other", &[], || {
+        let block = on_host(1024);
+        in_fork(|| {
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        for _ in 0..500 {
+                            assert_eq!(values(&block.try_clone().unwrap()), numbers(1024));
+                            let _ = block.release_device().unwrap();
+                            assert_eq!(values(&block), numbers(1024));
+                        }
+                    });
+                }
+            });
+        });
+    });
 }

@@ -148,8 +148,10 @@ impl DeviceMut<'_> {
 
 impl Drop for DeviceMut<'_> {
     fn drop(&mut self) {
-        if self.fallback {
-            self.block.inner.lock().residency = Residency::HostNewer;
+        if self.fallback
+            && let Ok(mut state) = self.block.inner.state.lock("finish")
+        {
+            state.residency = Residency::HostNewer;
         }
     }
 }
@@ -179,7 +181,7 @@ impl Block {
     #[must_use]
     pub fn target_device(&self) -> Option<Device> {
         {
-            let state = self.inner.peek();
+            let state = self.inner.state.peek("target_device").ok()?;
             if state.preferred == PreferredDevice::Host {
                 return None;
             }
@@ -187,7 +189,7 @@ impl Block {
                 return Some(device);
             }
         }
-        let mut state = self.inner.lock();
+        let mut state = self.inner.state.lock("target_device").ok()?;
         state.check_no_view("target_device").ok()?;
         let device = self.working_place(&mut state).ok()??;
         match self.set_aside(&mut state, &device) {
@@ -220,7 +222,7 @@ impl Block {
     /// when `stream` is not of the preferred device, `Busy` while a writable host view is open, the reason when the
     /// data cannot be there, else whatever the driver says.
     pub fn device_read(&self, stream: &Stream) -> Result<DeviceRef<'_>> {
-        let mut state = self.inner.lock();
+        let mut state = self.inner.state.lock("device_read")?;
         let (use_of, _) = self.kernel_use(&mut state, stream, "device_read", Event::KernelRead)?;
         Ok(DeviceRef {
             use_of,
@@ -237,7 +239,7 @@ impl Block {
     /// the driver says.
     pub fn device_read_if_placed(&self, stream: &Stream) -> Result<Option<DeviceRef<'_>>> {
         const OP: &str = "device_read";
-        let mut state = self.inner.lock();
+        let mut state = self.inner.state.lock(OP)?;
         state.check_no_view(OP)?;
         let here = match self.working_place(&mut state)? {
             Some(device) => device == *stream.device() && self.set_aside(&mut state, &device)?,
@@ -259,7 +261,7 @@ impl Block {
     /// # Errors
     /// As [`device_read`](Self::device_read).
     pub fn device_write(&mut self, stream: &Stream) -> Result<DeviceMut<'_>> {
-        let mut state = self.inner.lock();
+        let mut state = self.inner.state.lock("device_write")?;
         let (use_of, _) =
             self.kernel_use(&mut state, stream, "device_write", Event::KernelWrite)?;
         drop(state);
@@ -276,7 +278,7 @@ impl Block {
     /// # Errors
     /// As [`device_read`](Self::device_read).
     pub fn device_overwrite(&mut self, stream: &Stream) -> Result<DeviceMut<'_>> {
-        let mut state = self.inner.lock();
+        let mut state = self.inner.state.lock("device_overwrite")?;
         let (use_of, host_current) = self.kernel_use(
             &mut state,
             stream,

@@ -88,7 +88,7 @@ impl HostMut<'_> {
         if !std::mem::take(&mut self.write_through) {
             return Ok(());
         }
-        let state = self.block.inner.lock();
+        let state = self.block.inner.state.lock("commit")?;
         // Admitted when the guard was made.
         let access = self.block.access(Cause::Explicit);
         state.write_through(0, self, &access)
@@ -115,13 +115,10 @@ impl DerefMut for HostMut<'_> {
 impl Drop for HostMut<'_> {
     fn drop(&mut self) {
         let result = self.finish();
-        let device = self
-            .block
-            .inner
-            .peek()
-            .device
-            .as_ref()
-            .map(|copy| copy.device().clone());
+        let Ok(state) = self.block.inner.state.peek("commit") else {
+            return;
+        };
+        let device = state.device.as_ref().map(|copy| copy.device().clone());
         if let Some(device) = device {
             record(&device, result, "writing a block through to the device");
         }
@@ -146,12 +143,12 @@ impl Block {
     /// the driver says. The block stays as it was.
     pub fn read(&self) -> Result<HostRef<'_>> {
         {
-            let state = self.inner.peek();
+            let state = self.inner.state.peek("read")?;
             if state.is_readable() {
                 return Ok(HostRef::new(&state, self.len));
             }
         }
-        let mut state = self.inner.lock();
+        let mut state = self.inner.state.lock("read")?;
         self.fetch(&mut state, "read", Event::HostRead, Wanted::Whole)?;
         Ok(HostRef::new(&state, self.len))
     }
@@ -163,13 +160,13 @@ impl Block {
     pub fn read_at(&self, offset: usize, into: &mut [u8]) -> Result<()> {
         let range = self.range("read_at", offset, into.len())?;
         {
-            let state = self.inner.peek();
+            let state = self.inner.state.peek("read_at")?;
             if state.is_readable() {
                 self.copy_out(&state, range, into);
                 return Ok(());
             }
         }
-        let mut state = self.inner.lock();
+        let mut state = self.inner.state.lock("read_at")?;
         let direct = self.fetch(
             &mut state,
             "read_at",
@@ -238,7 +235,7 @@ impl Block {
         event: Event,
         wanted: Wanted<'_>,
     ) -> Result<HostMut<'_>> {
-        let mut state = self.inner.lock();
+        let mut state = self.inner.state.lock(op)?;
         let write_through = self.fetch(&mut state, op, event, wanted)?;
         state.rejoin_exported(self.len);
         let buffer = Arc::clone(&state.host);
@@ -259,7 +256,7 @@ impl Block {
         if bytes.is_empty() {
             return Ok(());
         }
-        let mut state = self.inner.lock();
+        let mut state = self.inner.state.lock("write_at")?;
         if !state.is_private() {
             state.check_no_view("write_at")?;
             let sharing = state.settle_sharing("write_at")?;

@@ -38,15 +38,17 @@ mod device_copy;
 mod guards;
 mod host;
 mod host_copy;
+mod lock;
 mod placement;
 mod resize;
 mod sharing;
 mod state;
+mod target;
 pub mod transfers;
 mod view;
 
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
 use ulib_core::{DeviceStorable, PreferredDevice, Residency, Result, bytemuck};
 
@@ -59,6 +61,7 @@ pub use transfers::Transfers;
 pub use view::{HostExport, HostHold, HostView};
 
 use host::{Count, HostBuf};
+use lock::StateLock;
 use state::{Access, State};
 use transfers::{Cause, Counters};
 
@@ -72,7 +75,9 @@ use transfers::{Cause, Counters};
 /// Host bytes start at a multiple of 64, so [`HostRef`] can be cast to any element type.
 ///
 /// After `fork` the child reads and writes host data as before; data that was only on the device is an error of kind
-/// `Forked` there, and destructors leave the driver alone.
+/// `Forked` there, and destructors leave the driver alone. The same goes for a block that another thread was moving,
+/// reading or changing at the moment of the fork, since that thread will never be done: questions about it get the
+/// answer that was true before, accesses an error of kind `Forked`. Nothing waits for a thread that is not there.
 pub struct Block {
     inner: Arc<Inner>,
     len: usize,
@@ -80,7 +85,7 @@ pub struct Block {
 
 /// What views that outlive a borrow of the block reach, too.
 struct Inner {
-    state: RwLock<State>,
+    state: StateLock,
     counters: Counters,
     /// Live read-only exports of any host buffer of the block.
     exports: Arc<Count>,
@@ -120,7 +125,7 @@ impl Block {
 
     fn with_state(state: State, len: usize) -> Self {
         let inner = Inner {
-            state: RwLock::new(state),
+            state: StateLock::new(state),
             counters: Counters::default(),
             exports: Arc::default(),
         };
@@ -145,13 +150,19 @@ impl Block {
     /// Which copy is the newer one, for diagnosis.
     #[must_use]
     pub fn residency(&self) -> Residency {
-        self.inner.peek().residency
+        match self.inner.state.peek("residency") {
+            Ok(state) => state.residency,
+            Err(_) => self.inner.state.remembered().residency,
+        }
     }
 
     /// Where the user wants the data.
     #[must_use]
     pub fn preferred(&self) -> PreferredDevice {
-        self.inner.peek().preferred
+        match self.inner.state.peek("preferred") {
+            Ok(state) => state.preferred,
+            Err(_) => self.inner.state.remembered().preferred,
+        }
     }
 
     /// The transfers of this block so far.
@@ -163,13 +174,15 @@ impl Block {
     /// Whether somebody outside may write the device copy.
     #[must_use]
     pub fn is_shared(&self) -> bool {
-        self.inner.peek().is_shared()
+        let state = self.inner.state.peek("is_shared");
+        state.is_ok_and(|state| state.is_shared())
     }
 
     /// How many leases of the present device copy live.
     #[must_use]
     pub fn leases(&self) -> usize {
-        self.inner.peek().leases.get()
+        let state = self.inner.state.peek("leases");
+        state.map_or(0, |state| state.leases.get())
     }
 
     fn access(&self, cause: Cause) -> Access<'_> {
@@ -181,24 +194,13 @@ impl Block {
     }
 }
 
-impl Inner {
-    fn peek(&self) -> RwLockReadGuard<'_, State> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl fmt::Debug for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.inner.peek();
         f.debug_struct("Block")
             .field("len", &self.len)
-            .field("preferred", &state.preferred)
-            .field("residency", &state.residency)
-            .field("shared", &state.is_shared())
+            .field("preferred", &self.preferred())
+            .field("residency", &self.residency())
+            .field("shared", &self.is_shared())
             .finish_non_exhaustive()
     }
 }

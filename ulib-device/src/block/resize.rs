@@ -60,7 +60,7 @@ impl Block {
             all.copy_from_slice(bytes);
             return all.commit();
         }
-        let mut state = self.inner.lock();
+        let mut state = self.inner.state.lock("replace")?;
         self.check_resizable(&mut state, "replace")?;
         let fresh = Arc::new(HostBuf::copy_of(bytes, bytes.len())?);
         let sharing = state.unsettled_sharing();
@@ -83,7 +83,7 @@ impl Block {
         if len == self.len {
             return Ok(());
         }
-        let mut state = self.inner.lock();
+        let mut state = self.inner.state.lock(op)?;
         self.check_resizable(&mut state, op)?;
         // All that can fail comes first.
         let fresh =
@@ -151,7 +151,7 @@ impl Block {
     /// Kind `OutOfMemory` when the host has not that much memory, else as [`read`](Self::read).
     pub fn try_clone(&self) -> Result<Self> {
         const OP: &str = "try_clone";
-        let mut state = self.inner.lock();
+        let mut state = self.inner.state.lock(OP)?;
         state.check_no_view(OP)?;
         let shared = state.settle_sharing(OP)?.0;
         let host_current = state.residency.is_host_current();

@@ -82,7 +82,7 @@ impl Block {
     /// `OutOfMemory`, `InvalidArgument` for an ordinal that does not exist, `Residency` for a policy that says no);
     /// kind `Busy` while a writable host view is open; else whatever the driver says.
     pub fn lease(&self) -> Result<Lease> {
-        let mut state = self.inner.lock();
+        let mut state = self.inner.state.lock("lease")?;
         let copy = self.share(&mut state, "lease")?;
         state.leases.add();
         Ok(Lease {
@@ -98,7 +98,7 @@ impl Block {
     /// # Errors
     /// As [`lease`](Self::lease).
     pub fn export(&self) -> Result<RawExport> {
-        let mut state = self.inner.lock();
+        let mut state = self.inner.state.lock("export")?;
         let copy = self.share(&mut state, "export")?;
         state.raw_exported = true;
         Ok(RawExport {
@@ -110,7 +110,8 @@ impl Block {
     /// Whether an address was given away by [`export`](Self::export) and that has not ended.
     #[must_use]
     pub fn is_exported(&self) -> bool {
-        self.inner.peek().raw_exported
+        let state = self.inner.state.peek("is_exported");
+        state.is_ok_and(|state| state.raw_exported)
     }
 
     fn share(&self, state: &mut State, op: &'static str) -> Result<Arc<DeviceCopy>> {
@@ -139,7 +140,7 @@ impl Block {
     /// Whatever the driver says when it frees those.
     pub fn end_exports(&self) -> Result<()> {
         let retired = {
-            let mut state = self.inner.lock();
+            let mut state = self.inner.state.lock("end_exports")?;
             state.raw_exported = false;
             std::mem::take(&mut state.retired)
         };

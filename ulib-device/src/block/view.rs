@@ -188,7 +188,7 @@ impl HostView {
         let Some(inner) = std::mem::take(&mut self.block).upgrade() else {
             return Ok(());
         };
-        let mut state = inner.lock();
+        let mut state = inner.state.lock("close")?;
         if state.view != View::Open {
             return Ok(());
         }
@@ -235,12 +235,12 @@ impl Block {
     /// As [`read`](Self::read).
     pub fn export_host(&self) -> Result<HostExport> {
         {
-            let state = self.inner.peek();
+            let state = self.inner.state.peek("export_host")?;
             if state.is_readable() {
                 return Ok(HostExport::new(&state, self));
             }
         }
-        let mut state = self.inner.lock();
+        let mut state = self.inner.state.lock("export_host")?;
         self.fetch(&mut state, "export_host", Event::HostRead, Wanted::Whole)?;
         Ok(HostExport::new(&state, self))
     }
@@ -258,7 +258,7 @@ impl Block {
     /// or while a kernel reads the block; else as [`read`](Self::read).
     pub fn host_view(&self) -> Result<HostView> {
         const OP: &str = "host_view";
-        let mut state = self.inner.lock();
+        let mut state = self.inner.state.lock(OP)?;
         state.check_no_view(OP)?;
         let holder = if state.is_shared() {
             Some("the device copy is shared")
