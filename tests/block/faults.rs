@@ -301,3 +301,40 @@ fn assert_unreachable(session: &Session, call: &'static str) {
     assert!(block.update().unwrap(), "once it works, it works");
     assert!(block.can_use_device() && block.is_device_resident());
 }
+
+/// Both are possible, and the error does not tell: that of the copy comes before the bytes, that of the wait after.
+#[test]
+fn a_failed_write_while_shared_leaves_old_or_new_bytes_on_the_device() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    let mut outcomes = Vec::new();
+    for nth in 1.. {
+        let mut block = on_device(4);
+        let lease = block.lease().unwrap();
+        let mut new = numbers(4);
+        new[1] = 77;
+        session.reset_counts();
+        session.fail_any(nth, 719);
+        let written = block.write_at(4, &77_u32.to_ne_bytes());
+        let calls = session.total_calls();
+        session.fail_nothing();
+        let found = Outsider::new().read(lease.ptr(), 4);
+        assert!(found == numbers(4) || found == new, "call {nth}: {found:?}");
+        assert_eq!(values(&block), found, "the device is the truth");
+        match written {
+            Err(error) => {
+                assert_typed(&error, 719, "write_at");
+                outcomes.push(found == new);
+            }
+            Ok(()) => assert_eq!(found, new, "call {nth}"),
+        }
+        if calls < nth {
+            break;
+        }
+    }
+    assert!(
+        outcomes.contains(&false) && outcomes.contains(&true),
+        "{outcomes:?}"
+    );
+}

@@ -139,7 +139,8 @@ impl DeviceMut<'_> {
     /// launch that fails loses nothing.
     ///
     /// # Errors
-    /// Whatever the driver says.
+    /// Whatever the driver says. The kernels may have run all the same: while shared, the failure may be that of the
+    /// wait for them, or of somebody else's work. The device copy has the old bytes or the new ones, and is the truth.
     pub fn finish(mut self) -> Result<()> {
         self.fallback = false;
         self.use_of.finish()

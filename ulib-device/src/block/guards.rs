@@ -78,8 +78,8 @@ impl HostMut<'_> {
     /// Ends the guard; while the block is shared, the bytes are on the device when this returns.
     ///
     /// # Errors
-    /// Whatever the driver says. The device copy then has what it had before, or part of the new bytes, and stays
-    /// the truth.
+    /// Whatever the driver says. The device copy then has the old bytes or the new ones (of a large block, part of
+    /// each), since the failure may be that of a wait after the copy, and it stays the truth.
     pub fn commit(mut self) -> Result<()> {
         self.finish()
     }
@@ -250,7 +250,8 @@ impl Block {
     /// Sets `bytes` from `offset` on. While shared, exactly these bytes go to the device, at once.
     ///
     /// # Errors
-    /// Kind `Index` when they are not all inside, else as [`read`](Self::read). The block stays as it was.
+    /// Kind `Index` when they are not all inside, else as [`read`](Self::read). The block stays as it was; but after
+    /// an error of the driver while shared, the device has the old bytes or the new ones.
     pub fn write_at(&mut self, offset: usize, bytes: &[u8]) -> Result<()> {
         let range = self.range("write_at", offset, bytes.len())?;
         if bytes.is_empty() {

@@ -18,6 +18,13 @@
 //! host read waits for the whole context and fetches what it asks for, every host write is passed through. A block
 //! that is not shared fetches once and reads without a lock to speak of afterwards.
 //!
+//! # When the driver fails
+//! An error of kind `Driver` from a read, a move or a release means that nothing has changed. From a write while
+//! shared it does not say whether the write happened: the failure may be that of the copy, or of the wait after it,
+//! and of work that somebody else queued. The device has the old bytes or the new ones (of a large write, part of each),
+//! and what it has is the truth. The same goes for a kernel of ours on a shared block: an error of
+//! [`DeviceMut::finish`] may come after the kernel ran. So ask for the content before repeating what is not idempotent.
+//!
 //! # Examples
 //! ```
 //! use ulib_core::PreferredDevice;

@@ -52,7 +52,8 @@ impl Block {
     /// resize that fetches nothing.
     ///
     /// # Errors
-    /// As [`resize`](Self::resize).
+    /// As [`resize`](Self::resize); after an error of the driver while shared and with the same length, as
+    /// [`HostMut::commit`](super::HostMut::commit).
     pub fn replace(&mut self, bytes: impl AsRef<[u8]>) -> Result<()> {
         let bytes = bytes.as_ref();
         if bytes.len() == self.len {
