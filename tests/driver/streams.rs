@@ -241,12 +241,9 @@ fn the_default_stream_can_be_waited_for_beside_a_capture_of_a_non_blocking_strea
     assert!(end_capture(&captured));
 }
 
-/// The software driver does not let a capture of a blocking stream reach into the default stream.
 #[test]
-fn a_real_driver_says_that_a_blocking_capture_reaches_the_default_stream() {
-    let Some(_turn) = common::gpu().filter(common::Mode::is_real) else {
-        return;
-    };
+fn a_capture_of_a_blocking_stream_reaches_the_default_stream_and_survives() {
+    let Some(_turn) = common::gpu() else { return };
     let legacy = Stream::legacy(&device());
     let captured = Stream::new(&device()).unwrap();
     begin_capture(&captured);
@@ -261,6 +258,35 @@ fn a_real_driver_says_that_a_blocking_capture_reaches_the_default_stream() {
     }
     assert!(end_capture(&captured));
     assert!(!legacy.is_capturing().unwrap());
+}
+
+/// What uLib refuses by name would spoil the capture if it reached the driver; measured on a card.
+#[test]
+fn work_on_the_default_stream_and_a_wait_for_the_context_spoil_a_capture() {
+    let Some(_turn) = common::gpu() else { return };
+    let (device, legacy) = (device(), Stream::legacy(&device()));
+    let memory = Memory::new(&device, 64);
+    let table = device.driver().table();
+    let _context = device.bind().unwrap();
+    let blocking = Stream::new(&device).unwrap();
+    begin_capture(&blocking);
+    // SAFETY: the memory has that many bytes, and the context is current.
+    let status = unsafe { (table.cuMemsetD8Async)(memory.address, 1, 64, legacy.handle()) };
+    assert!(status == CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+    assert!(!end_capture(&blocking));
+    for captured in [Stream::new(&device), Stream::non_blocking(&device)] {
+        let captured = captured.unwrap();
+        begin_capture(&captured);
+        // SAFETY: the context is current.
+        let status = relaxed_capture(|| unsafe { (table.cuCtxSynchronize)() });
+        let refusals = [
+            CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+            CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
+        ];
+        assert!(refusals.contains(&status), "status {}", status.0);
+        assert!(!end_capture(&captured));
+    }
+    device.synchronize().unwrap();
 }
 
 /// This thread's capture mode.

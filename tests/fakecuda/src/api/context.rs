@@ -94,6 +94,7 @@ entries! {
     fn cuCtxSynchronize[]() Context |call| {
         let (context, device) = (call.context, call.device);
         super::stream::refuse(call)?;
+        super::stream::refuse_capturing_context(call)?;
         call.drain_context(context);
         call.trim_pools(device);
         super::stream::broken(call)

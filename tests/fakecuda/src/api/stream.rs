@@ -53,18 +53,39 @@ pub(crate) fn broken(call: &Call<'_>) -> Outcome {
         .map_or(Ok(()), Err)
 }
 
-/// Refuses to wait for a stream that is capturing, which also spoils the capture.
+/// Refuses to wait for a stream that is capturing, or for the legacy stream while one that it waits for is; that also
+/// spoils the capture.
 fn refuse_capturing(call: &mut Call<'_>, stream: u64) -> Outcome {
-    match call
+    let legacy = call.reaches_into(stream);
+    for captured in &legacy {
+        call.spoil(*captured);
+    }
+    if !legacy.is_empty() {
+        return Err(code::CAPTURE_IMPLICIT);
+    }
+    if call.spoil(stream) {
+        return Err(code::CAPTURE_UNSUPPORTED);
+    }
+    Ok(())
+}
+
+/// Refuses to wait for a context while any of its streams is capturing, in whichever mode, and spoils those captures.
+pub(crate) fn refuse_capturing_context(call: &mut Call<'_>) -> Outcome {
+    let context = call.context;
+    let of_it: Vec<u64> = call
         .streams
-        .get_mut(&stream)
-        .and_then(|stream| stream.capture.as_mut())
-    {
-        Some(capture) => {
-            capture.invalid = true;
-            Err(code::CAPTURE_UNSUPPORTED)
-        }
-        None => Ok(()),
+        .iter()
+        .filter(|(_, stream)| stream.context == context)
+        .map(|(handle, _)| *handle)
+        .collect();
+    let spoilt = of_it
+        .into_iter()
+        .filter(|stream| call.spoil(*stream))
+        .count();
+    if spoilt > 0 {
+        Err(code::CAPTURE_UNSUPPORTED)
+    } else {
+        Ok(())
     }
 }
 
@@ -166,6 +187,10 @@ entries! {
 
     fn cuStreamIsCapturing[status](stream: CUstream, status: *mut CUstreamCaptureStatus) Context |call| {
         let handle = meant(call, stream)?;
+        // Of all calls on the legacy stream only this one leaves the capture whole.
+        if !call.reaches_into(handle).is_empty() {
+            return Err(code::CAPTURE_IMPLICIT);
+        }
         status.put(match &call.streams[&handle].capture {
             None => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE,
             Some(capture) if capture.invalid => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED,

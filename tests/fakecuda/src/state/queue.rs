@@ -20,6 +20,13 @@ pub(crate) enum Kind {
     NonBlocking,
 }
 
+impl Kind {
+    /// Whether the legacy stream and this one wait for each other.
+    fn is_ordered(self) -> bool {
+        matches!(self, Self::Blocking | Self::PerThread)
+    }
+}
+
 struct Task {
     number: u64,
     /// Streams, and the number up to which each must have run.
@@ -114,26 +121,19 @@ impl State {
             return Ok(());
         }
         let (kind, context) = (target.kind, target.context);
-        let ordered = |kind: Kind| matches!(kind, Kind::Blocking | Kind::PerThread);
+        let captured = self.reaches_into(stream);
+        if !captured.is_empty() {
+            for captured in captured {
+                self.spoil(captured);
+            }
+            return Err(code::CAPTURE_IMPLICIT);
+        }
         if kind == Kind::Legacy {
-            let mut captured = false;
-            for (handle, other) in self
-                .streams
-                .iter_mut()
-                .filter(|(_, other)| other.context == context && ordered(other.kind))
-            {
-                if let Some(capture) = &mut other.capture {
-                    capture.invalid = true;
-                    captured = true;
-                }
-                if !other.queue.is_empty() {
-                    after.push((*handle, other.last));
-                }
-            }
-            if captured {
-                return Err(code::CAPTURE_IMPLICIT);
-            }
-        } else if ordered(kind)
+            let ordered = self.streams.iter().filter(|(_, other)| {
+                other.context == context && other.kind.is_ordered() && !other.queue.is_empty()
+            });
+            after.extend(ordered.map(|(handle, other)| (*handle, other.last)));
+        } else if kind.is_ordered()
             && let Some((legacy, other)) = self.legacy_of(context)
             && !other.queue.is_empty()
         {
@@ -159,6 +159,31 @@ impl State {
             self.drain(vec![(stream, number)]);
         }
         Ok(())
+    }
+
+    /// The captured streams into whose graphs a use of this stream would reach: for the legacy stream all that it waits
+    /// for, else none.
+    pub(crate) fn reaches_into(&self, stream: u64) -> Vec<u64> {
+        let Some(legacy) = self
+            .streams
+            .get(&stream)
+            .filter(|stream| stream.kind == Kind::Legacy)
+        else {
+            return Vec::new();
+        };
+        let captured = self.streams.iter().filter(|(_, other)| {
+            other.context == legacy.context && other.kind.is_ordered() && other.capture.is_some()
+        });
+        captured.map(|(handle, _)| *handle).collect()
+    }
+
+    /// Spoils the capture of a stream, if there is one.
+    pub(crate) fn spoil(&mut self, stream: u64) -> bool {
+        let capture = self
+            .streams
+            .get_mut(&stream)
+            .and_then(|stream| stream.capture.as_mut());
+        capture.map(|capture| capture.invalid = true).is_some()
     }
 
     fn legacy_of(&self, context: u64) -> Option<(u64, &Stream)> {
