@@ -18,6 +18,8 @@ mod support;
 
 #[path = "block/busy.rs"]
 mod busy;
+#[path = "block/copies_kept.rs"]
+mod copies_kept;
 #[path = "block/events.rs"]
 mod events;
 #[path = "block/faults.rs"]

@@ -24,6 +24,8 @@ mod faults;
 mod fills;
 #[path = "memory/forks.rs"]
 mod forks;
+#[path = "memory/kept.rs"]
+mod kept;
 #[path = "memory/linear.rs"]
 mod linear;
 #[path = "memory/owners.rs"]
@@ -32,6 +34,8 @@ mod owners;
 mod pending;
 #[path = "memory/pinned.rs"]
 mod pinned;
+#[path = "memory/races.rs"]
+mod races;
 #[path = "memory/setup.rs"]
 mod setup;
 #[path = "memory/streams.rs"]

@@ -8,7 +8,7 @@ use ulib_device::{Driver, Stream, copy};
 use crate::setup::{Card, card, pattern};
 
 /// Begins a capture of `stream` in the strictest mode on this thread, runs `during`, and ends it.
-fn captured(card: &Card, stream: &Stream, during: impl FnOnce()) {
+pub fn captured(card: &Card, stream: &Stream, during: impl FnOnce()) {
     let table = Driver::get().expect("a driver").table();
     let (begin, end) = (
         table.cuStreamBeginCapture_v2.expect("graphs"),

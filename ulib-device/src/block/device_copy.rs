@@ -9,12 +9,11 @@ use crate::memory::DeviceBytes;
 use crate::sys::CUresult;
 use crate::{Device, Stream, driver};
 
-/// Device memory and what is known about users that the driver cannot order for us.
+/// Device memory and what is known about its users.
 ///
-/// The fields drop in this order: wait for outsiders, free, give back to the driver.
+/// The fields drop in this order: free, after a wait for outsiders; give back to the driver.
 #[derive(Debug)]
 pub(super) struct DeviceCopy {
-    outsiders: Outsiders,
     bytes: DeviceBytes,
     trim: TrimAfterFree,
     /// Guards of kernels that read and have not been launched for sure.
@@ -24,13 +23,8 @@ pub(super) struct DeviceCopy {
 impl DeviceCopy {
     /// Fresh memory with undefined content.
     pub(super) fn allocate(device: &Device, len: usize) -> Result<Self> {
-        let bytes = DeviceBytes::allocate(&Stream::legacy(device), len)?;
         Ok(Self {
-            outsiders: Outsiders {
-                device: device.clone(),
-                pending: AtomicBool::new(false),
-            },
-            bytes,
+            bytes: DeviceBytes::allocate(&Stream::legacy(device), len)?,
             trim: TrimAfterFree {
                 device: device.clone(),
                 wanted: AtomicBool::new(false),
@@ -44,16 +38,16 @@ impl DeviceCopy {
     }
 
     pub(super) fn device(&self) -> &Device {
-        &self.outsiders.device
+        &self.trim.device
     }
 
     /// Whether somebody outside may have queued work on this memory since the context was last synchronised.
     pub(super) fn has_outsiders(&self) -> bool {
-        self.outsiders.pending.load(Ordering::Relaxed)
+        self.bytes.has_outsiders()
     }
 
     pub(super) fn set_outsiders(&self, pending: bool) {
-        self.outsiders.pending.store(pending, Ordering::Relaxed);
+        self.bytes.set_outsiders(pending);
     }
 
     /// Has the resource give cached memory back to the driver when the last holder lets go.
@@ -64,34 +58,12 @@ impl DeviceCopy {
     /// Frees the memory now and says what went wrong; memory back to the driver if that was asked for.
     pub(super) fn close(self) -> Result<()> {
         let Self {
-            outsiders,
             bytes,
             trim,
             readers: _,
         } = self;
-        // The wait records its own failure, and a context that cannot be waited for fails the next call, too.
-        drop(outsiders);
         bytes.close()?;
         trim.now()
-    }
-}
-
-/// When dropped: waits for work of others on the memory, which no event of ours orders.
-#[derive(Debug)]
-struct Outsiders {
-    device: Device,
-    pending: AtomicBool,
-}
-
-impl Drop for Outsiders {
-    fn drop(&mut self) {
-        if *self.pending.get_mut() && !driver::forked() {
-            record(
-                &self.device,
-                self.device.synchronize(),
-                "waiting for the users of shared device memory",
-            );
-        }
     }
 }
 

@@ -3,12 +3,13 @@
 use std::any::Any;
 use std::fmt;
 use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ulib_core::{Error, Result};
+use ulib_core::{Context, Error, Result};
 
 use super::uses::Uses;
-use super::{DeviceMemoryResource, held, is_shutdown};
+use super::{DeviceMemoryResource, held, kept};
 use crate::{Device, Stream, driver};
 
 /// What work on a stream does with a piece of memory.
@@ -32,13 +33,15 @@ enum Owner {
 /// A piece of device memory of one owner, untyped. The content is whatever was last written; fresh memory is
 /// uninitialised.
 ///
-/// The memory remembers which streams use it: [`use_on`](Self::use_on) makes a stream wait for conflicting work that
-/// was queued on other streams, and dropping frees the memory on its own stream after the work of all others. Events
-/// are made only when a second stream touches the memory. Every copy and fill of [`crate::copy`] does this by itself;
-/// code that launches kernels calls `use_on` first.
+/// The memory remembers which streams use it: [`queue_on`](Self::queue_on) makes a stream wait for conflicting work
+/// that was queued on other streams, and dropping frees the memory on its own stream after the work of all others.
+/// Events are made only when a second stream touches the memory. Every copy and fill of [`crate::copy`] does this by
+/// itself; code that launches kernels queues them in `queue_on`, or calls [`use_on`](Self::use_on) first.
 ///
-/// It may be dropped on any thread, with or without a current context. A failure while dropping is recorded in
-/// `Device::errors`; [`close`](Self::close) returns it. In a forked child dropping does nothing with the driver.
+/// It may be dropped on any thread, with or without a current context. While its last use cannot be waited for, as
+/// during some stream captures, the memory is kept, and freed by a later allocation or trim; where that fails twice for
+/// another reason than a capture, it is leaked rather than handed out again. The same goes for a foreign owner. A failure
+/// while dropping is recorded in `Device::errors`; [`close`](Self::close) returns it. In a forked child dropping does nothing with the driver.
 pub struct DeviceBytes {
     ptr: u64,
     len: usize,
@@ -46,6 +49,8 @@ pub struct DeviceBytes {
     stream: Stream,
     owner: Owner,
     uses: Mutex<Uses>,
+    /// Whether others may have queued work that no use remembered here stands for.
+    outsiders: AtomicBool,
 }
 
 impl DeviceBytes {
@@ -79,6 +84,7 @@ impl DeviceBytes {
                 format!("a stream of device {of_resource}, whose memory is asked for"),
             ));
         }
+        kept::retry();
         if len == 0 {
             return Ok(Self::with_owner(
                 0,
@@ -100,7 +106,8 @@ impl DeviceBytes {
     }
 
     /// Takes `len` bytes at `ptr` that something else owns. `owner` keeps them alive and is dropped after the last
-    /// use known here has finished. They do not count as held.
+    /// use known here has finished, on whichever thread finds that out, at times within an allocation. They do not
+    /// count as held.
     ///
     /// # Safety
     ///
@@ -125,6 +132,7 @@ impl DeviceBytes {
             stream: stream.clone(),
             owner,
             uses: Mutex::new(uses),
+            outsiders: AtomicBool::new(false),
         }
     }
 
@@ -158,17 +166,72 @@ impl DeviceBytes {
         &self.stream
     }
 
+    /// Calls `queue`, which puts work that touches the memory into `stream`, after making that stream wait for
+    /// conflicting uses queued earlier on other streams. The use is remembered together with the work: no other thread
+    /// can come between and forget the one before the other is there.
+    ///
+    /// `queue` must neither wait for another thread that uses this memory nor itself call this, [`use_on`](Self::use_on)
+    /// or [`synchronize`](Self::synchronize) on it: all of them wait until `queue` has returned.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver says, and then `queue` was not called; whatever `queue` says.
+    pub fn queue_on<R>(
+        &self,
+        stream: &Stream,
+        access: Access,
+        queue: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        if self.len == 0 {
+            return queue();
+        }
+        let mut uses = self.uses();
+        uses.add(stream, access)?;
+        queue()
+    }
+
+    /// [`queue_on`](Self::queue_on) for work that reads `source` and writes `self`, which may be one.
+    pub(crate) fn queue_from<R>(
+        &self,
+        source: &Self,
+        stream: &Stream,
+        queue: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let (write, read) = (std::ptr::from_ref(self), std::ptr::from_ref(source));
+        // Always locked in one order, so that two copies in opposite directions do not wait for each other.
+        match write.cmp(&read) {
+            std::cmp::Ordering::Equal => self.queue_on(stream, Access::Write, queue),
+            std::cmp::Ordering::Less => self.queue_on(stream, Access::Write, || {
+                source.queue_on(stream, Access::Read, queue)
+            }),
+            std::cmp::Ordering::Greater => source.queue_on(stream, Access::Read, || {
+                self.queue_on(stream, Access::Write, queue)
+            }),
+        }
+    }
+
     /// Makes work queued on `stream` from now wait for conflicting uses queued earlier on other streams, and
-    /// remembers that `stream` uses the memory. Call it before queueing the work.
+    /// remembers that `stream` uses the memory. For work queued by code that cannot be called from
+    /// [`queue_on`](Self::queue_on).
+    ///
+    /// Call it before queueing the work, and let no other thread use, wait for or drop the memory until the work is
+    /// queued: a use on another stream, or a wait, in between forgets this one as being over.
     ///
     /// # Errors
     ///
     /// Whatever the driver says; the use is not remembered then, so the work must not be queued.
     pub fn use_on(&self, stream: &Stream, access: Access) -> Result<()> {
-        if self.len == 0 {
-            return Ok(());
-        }
-        self.uses().add(stream, access)
+        self.queue_on(stream, access, || Ok(()))
+    }
+
+    /// Whether others may have queued work on the memory that only a wait for the whole device finds.
+    pub(crate) fn has_outsiders(&self) -> bool {
+        self.outsiders.load(Ordering::Relaxed)
+    }
+
+    /// Says whether others may have; if so the memory is freed after a wait for the whole device.
+    pub(crate) fn set_outsiders(&self, some: bool) {
+        self.outsiders.store(some, Ordering::Relaxed);
     }
 
     /// Waits until every use remembered so far has finished.
@@ -184,7 +247,8 @@ impl DeviceBytes {
     ///
     /// # Errors
     ///
-    /// Whatever the driver says. The memory is gone for the caller in any case.
+    /// Whatever the driver says, but for a stream capture in the way, after which the memory is freed. The memory is
+    /// gone for the caller in any case.
     pub fn close(mut self) -> Result<()> {
         self.release()
     }
@@ -201,36 +265,72 @@ impl DeviceBytes {
             return Ok(());
         }
         let uses = self.uses.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut last = LastUses {
+            uses: std::mem::take(uses),
+            outsiders: *self.outsiders.get_mut(),
+        };
+        let (ptr, len, stream) = (self.ptr, self.len, self.stream.clone());
         match owner {
             Owner::Nobody => Ok(()),
             Owner::Resource(resource) => {
-                held::remove(self.stream.device().ordinal(), self.len);
-                // Memory that work may still use is kept rather than handed out again.
-                uses.all_before(&self.stream)?;
-                // SAFETY: `resource` gave out `ptr` for `len` bytes in `allocate_from`, and `owner` was taken out
-                // above, so this happens once. The uses of all other streams were ordered before `stream` just now.
-                #[allow(unsafe_code, reason = "frees what this value owns")]
-                unsafe {
-                    resource.deallocate(self.ptr, self.len, &self.stream)
-                }
+                held::remove(stream.device().ordinal(), len);
+                let on = stream.clone();
+                let wait = move || last.before_on(&on);
+                kept::give_up_after(self.stream.device(), wait, move || {
+                    // SAFETY: `resource` gave out `ptr` for `len` bytes in `allocate_from`, and `owner` was taken out
+                    // of this value above, so this happens once. The uses of all other streams are ordered before
+                    // `stream`, since `wait` succeeded.
+                    #[allow(unsafe_code, reason = "frees what this value owned")]
+                    unsafe {
+                        resource.deallocate(ptr, len, &stream)
+                    }
+                })
             }
             Owner::Foreign(owner) => {
-                let finished = uses.synchronize();
-                drop(ManuallyDrop::into_inner(owner));
-                finished
+                let wait = move || last.synchronize(stream.device());
+                kept::give_up_after(self.stream.device(), wait, move || {
+                    drop(ManuallyDrop::into_inner(owner));
+                    Ok(())
+                })
             }
         }
     }
 }
 
+/// What has to be over before memory is given up.
+struct LastUses {
+    uses: Uses,
+    outsiders: bool,
+}
+
+impl LastUses {
+    /// Orders `stream` after all of them.
+    fn before_on(&mut self, stream: &Stream) -> Result<()> {
+        self.wait_for_outsiders(stream.device())?;
+        self.uses.all_before(stream)
+    }
+
+    /// Makes the host wait for all of them.
+    fn synchronize(&mut self, device: &Device) -> Result<()> {
+        self.wait_for_outsiders(device)?;
+        self.uses.synchronize()
+    }
+
+    fn wait_for_outsiders(&mut self, device: &Device) -> Result<()> {
+        if self.outsiders {
+            device
+                .synchronize()
+                .context("waiting for the users of shared device memory")?;
+            self.outsiders = false;
+        }
+        Ok(())
+    }
+}
+
 impl Drop for DeviceBytes {
     fn drop(&mut self) {
-        if let Err(error) = self.release()
-            && !is_shutdown(&error)
-        {
-            self.stream
-                .device()
-                .record_drop_error(error.context("freeing device memory"));
+        if let Err(error) = self.release() {
+            kept::record(self.stream.device(), error);
         }
     }
 }

@@ -3,9 +3,8 @@
 
 use ulib_core::Result;
 
-use super::DeviceMemoryResource;
-use super::out_of_memory;
 use super::waiting::{Returned, Waiting};
+use super::{DeviceMemoryResource, kept, out_of_memory};
 use crate::driver::{Driver, check, relaxed_capture};
 use crate::{Device, Stream};
 
@@ -86,6 +85,7 @@ impl DeviceMemoryResource for DriverResource {
     }
 
     fn trim(&self) -> Result<()> {
+        kept::retry();
         self.free_waiting();
         Ok(())
     }

@@ -29,6 +29,7 @@ mod bytes;
 mod driver;
 mod failing;
 mod held;
+mod kept;
 mod limiting;
 mod logging;
 mod pool;

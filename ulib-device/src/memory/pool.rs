@@ -7,7 +7,9 @@ use std::sync::{Arc, OnceLock};
 use ulib_core::{Error, Result};
 
 use super::waiting::{Returned, Waiting};
-use super::{DeviceMemoryResource, DriverResource, is_out_of_memory, is_shutdown, out_of_memory};
+use super::{
+    DeviceMemoryResource, DriverResource, is_out_of_memory, is_shutdown, kept, out_of_memory,
+};
 use crate::driver::{Driver, check, forked, missing_entry, relaxed_capture};
 use crate::sys::{self, CUmemPool_attribute, Table};
 use crate::{Device, Stream};
@@ -301,6 +303,7 @@ impl DeviceMemoryResource for PoolResource {
     }
 
     fn trim(&self) -> Result<()> {
+        kept::retry();
         self.free_waiting();
         self.device.synchronize()?;
         self.release_unused()

@@ -1,8 +1,9 @@
 //! Which streams use a piece of memory, and how they are ordered.
 
-use ulib_core::{Error, Result};
+use ulib_core::{Error, ErrorKind, Result};
 
 use super::Access;
+use crate::stream::not_capturing;
 use crate::{Event, Stream};
 
 /// The driver's handle of the per-thread default stream.
@@ -66,11 +67,25 @@ impl Use {
 
     /// Makes the host wait for this use.
     fn synchronize(&self) -> Result<()> {
-        match &self.after {
-            Some(event) => event.synchronize(),
-            None if self.of_another_thread() => self.stream.device().synchronize(),
-            None => self.stream.synchronize(),
+        match self.after.as_ref().map(Event::synchronize) {
+            // The event was recorded into a capture: only the stream knows.
+            Some(Err(error)) if *error.kind() == ErrorKind::Busy => {}
+            Some(waited) => return waited,
+            None => {}
         }
+        if self.of_another_thread() {
+            self.stream.device().synchronize()
+        } else {
+            self.stream.synchronize()
+        }
+    }
+
+    /// Whether the end of this use can be marked by an event that stands for work that runs, not for a part of a graph.
+    fn can_be_marked(&self) -> Result<()> {
+        if self.after.is_some() || self.of_another_thread() {
+            return Ok(());
+        }
+        not_capturing("free", &self.stream)
     }
 
     /// Whether the handle means another stream on this thread than on the one that used it.
@@ -142,14 +157,20 @@ impl Uses {
         Ok(())
     }
 
-    /// Orders `stream` after every use, for the memory to be freed on it. Where an event cannot be had the host
-    /// waits instead. Returns the first failure that leaves a use unordered.
+    /// Orders `stream` after every use, for the memory to be freed on it. Where an event cannot be had, or would become
+    /// part of a graph, the host waits instead. Returns the first failure that leaves a use unordered.
     pub(super) fn all_before(&mut self, stream: &Stream) -> Result<()> {
         let mut first: Option<Error> = None;
-        for earlier in self.write.iter_mut().chain(&mut self.reads) {
-            if earlier.before(stream).is_err()
-                && let Err(error) = earlier.synchronize()
-            {
+        let mut open = None;
+        let others = self.write.iter_mut().chain(&mut self.reads);
+        for earlier in others.filter(|earlier| !earlier.is_on(stream)) {
+            let may_wait = open.get_or_insert_with(|| not_capturing("free", stream).is_ok());
+            let ordered = *may_wait
+                && earlier
+                    .can_be_marked()
+                    .and_then(|()| earlier.before(stream))
+                    .is_ok();
+            if !ordered && let Err(error) = earlier.synchronize() {
                 first.get_or_insert(error);
             }
         }

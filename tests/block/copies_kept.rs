@@ -1,0 +1,106 @@
+//! A device copy whose outsiders cannot be waited for when its last holder lets go.
+#![allow(unsafe_code, reason = "makes captures by calling the driver directly")]
+
+use ulib_device::block::{Block, Lease};
+use ulib_device::memory::DeviceBytes;
+use ulib_device::sys::{CUresult, CUstreamCaptureMode};
+use ulib_device::{Stream, copy};
+
+use crate::common;
+use crate::support::{Outsider, device, on_device};
+
+const N: u32 = 1024;
+
+/// A lease that alone keeps a device copy on which an outsider has queued work.
+fn lease_in_use(outsider: &Outsider) -> (Block, Lease) {
+    let mut block = on_device(N);
+    let lease = block.lease().unwrap();
+    block.resize(8).unwrap();
+    outsider.fill(lease.ptr(), 9, N as usize);
+    (block, lease)
+}
+
+/// Memory of the size of the copy, written and read at once.
+fn write_and_read_elsewhere() {
+    let (len, stream) = (4 * N as usize, Stream::non_blocking(&device()).unwrap());
+    let other = DeviceBytes::allocate(&stream, len).unwrap();
+    copy::upload(&other, 0, &vec![7; len], &stream).unwrap();
+    let mut back = vec![0; len];
+    copy::download(&other, 0, &mut back, &stream).unwrap();
+    assert!(back.iter().all(|&byte| byte == 7));
+}
+
+fn begin_capture(stream: &Stream) {
+    let _context = device().bind().unwrap();
+    let begin = device().driver().table().cuStreamBeginCapture_v2.unwrap();
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+    // SAFETY: the context is current and the stream alive.
+    assert!(unsafe { begin(stream.handle(), mode) } == CUresult::CUDA_SUCCESS);
+}
+
+/// Ends the capture, which nothing has spoilt.
+fn end_capture(stream: &Stream) {
+    let _context = device().bind().unwrap();
+    let table = device().driver().table();
+    let mut graph = core::ptr::null_mut();
+    // SAFETY: the context is current and the stream alive; the call writes one pointer.
+    let status = unsafe { table.cuStreamEndCapture.unwrap()(stream.handle(), &raw mut graph) };
+    assert!(status == CUresult::CUDA_SUCCESS, "spoilt: {}", status.0);
+    // SAFETY: made just now and destroyed once.
+    unsafe { table.cuGraphDestroy.unwrap()(graph) };
+}
+
+#[test]
+fn a_lease_dropped_during_a_capture_keeps_the_copy_until_its_outsiders_are_done() {
+    let Some(driver) = common::gpu() else { return };
+    let outsider = Outsider::new();
+    let blocking = Stream::new(&device()).unwrap();
+    if let Some(fake) = driver.session() {
+        fake.deferred(true);
+    }
+    let (block, lease) = lease_in_use(&outsider);
+    begin_capture(&blocking);
+    let pending = driver.session().map(fakecuda::Session::pending);
+    drop(lease);
+    assert_eq!(driver.session().map(fakecuda::Session::pending), pending);
+    write_and_read_elsewhere();
+    end_capture(&blocking);
+    // The outsider gets on with it, after which the copy is freed.
+    write_and_read_elsewhere();
+    drop(block);
+    device().memory_resource().trim().unwrap();
+    let errors = device().errors();
+    assert!(errors.is_empty(), "{errors:?}");
+    if let Some(fake) = driver.session() {
+        assert_eq!((fake.faults(), fake.live_bytes()), (Vec::new(), 0));
+    }
+}
+
+#[test]
+fn a_copy_is_not_freed_when_the_wait_for_its_outsiders_fails() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    for (call, code) in [
+        ("cuStreamIsCapturing", 906),
+        ("cuCtxSynchronize", 900),
+        ("cuCtxSynchronize", 999),
+    ] {
+        let outsider = Outsider::new();
+        session.deferred(true);
+        let (block, lease) = lease_in_use(&outsider);
+        session.fail_from(call, 1, code);
+        drop(lease);
+        session.fail_nothing();
+        assert!(session.pending() > 0, "{call} {code}");
+        write_and_read_elsewhere();
+        session.deferred(false);
+        write_and_read_elsewhere();
+        drop(block);
+        device().memory_resource().trim().unwrap();
+        assert_eq!(session.faults(), Vec::<String>::new(), "{call} {code}");
+        assert_eq!(session.live_bytes(), 0, "{call} {code}");
+        // What a capture explains is no error.
+        assert_eq!(device().errors().len(), usize::from(code == 999));
+    }
+}
