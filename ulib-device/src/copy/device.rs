@@ -4,10 +4,10 @@
 use ulib_core::{Error, Result};
 
 use super::bounds::check_range;
-use crate::Stream;
 use crate::driver::check;
-use crate::memory::{Access, DeviceBytes};
+use crate::memory::DeviceBytes;
 use crate::sys::CUcontext;
+use crate::{Device, Stream};
 
 /// Copies `len` bytes of `src` from `src_offset` on to `dst` from `dst_offset` on. Ordered on `stream`, does not block.
 ///
@@ -57,22 +57,39 @@ pub fn copy_device(
             ),
         ));
     }
-    src.use_on(stream, Access::Read)?;
-    dst.use_on(stream, Access::Write)?;
-    let (_context, table) = (here.bind()?, here.table());
-    if same_device {
-        // SAFETY: both ranges were checked above to lie in live memory of this device, whose context is current; the
-        // memory remembers the stream, so it is not freed before the copy has run.
-        let status = unsafe { (table.cuMemcpyDtoDAsync_v2)(to, from, len, stream.handle()) };
-        return check(table, "cuMemcpyDtoDAsync_v2", status);
-    }
+    dst.queue_from(src, stream, || {
+        if same_device {
+            queue_within(to, from, len, stream)
+        } else {
+            queue_between((to, to_device), (from, from_device), len, stream)
+        }
+    })
+}
+
+/// The caller has checked both ranges and has made the memory remember the stream.
+fn queue_within(to: u64, from: u64, len: usize, stream: &Stream) -> Result<()> {
+    let (_context, table) = (stream.device().bind()?, stream.device().table());
+    // SAFETY: both ranges were checked by the caller to lie in live memory of this device, whose context is current;
+    // the memory remembers the stream, so it is not freed before the copy has run.
+    let status = unsafe { (table.cuMemcpyDtoDAsync_v2)(to, from, len, stream.handle()) };
+    check(table, "cuMemcpyDtoDAsync_v2", status)
+}
+
+/// As [`queue_within`], each address with its device.
+fn queue_between(
+    to: (u64, &Device),
+    from: (u64, &Device),
+    len: usize,
+    stream: &Stream,
+) -> Result<()> {
+    let (_context, table) = (stream.device().bind()?, stream.device().table());
     let (to_context, from_context) = (
-        to_device.primary_context()? as CUcontext,
-        from_device.primary_context()? as CUcontext,
+        to.1.primary_context()? as CUcontext,
+        from.1.primary_context()? as CUcontext,
     );
-    // SAFETY: as above, with the primary contexts of both devices, which are never released.
+    // SAFETY: as in `queue_within`, with the primary contexts of both devices, which are never released.
     let status = unsafe {
-        (table.cuMemcpyPeerAsync)(to, to_context, from, from_context, len, stream.handle())
+        (table.cuMemcpyPeerAsync)(to.0, to_context, from.0, from_context, len, stream.handle())
     };
     check(table, "cuMemcpyPeerAsync", status)
 }

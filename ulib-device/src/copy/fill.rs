@@ -54,14 +54,20 @@ pub fn fill(
         ));
     }
     stream.check_device(OP, dst.device())?;
-    dst.use_on(stream, Access::Write)?;
+    dst.queue_on(stream, Access::Write, || {
+        queue_fill(to, len, pattern, stream)
+    })
+}
+
+/// The caller has checked range, alignment and pattern, and has made the memory remember the stream.
+fn queue_fill(to: u64, len: usize, pattern: &[u8], stream: &Stream) -> Result<()> {
     let (_context, table, handle) = (
         stream.device().bind()?,
         stream.device().table(),
         stream.handle(),
     );
-    // SAFETY: the range was checked above to lie in live memory of the device whose context is current, and to be
-    // aligned; the memory remembers the stream, so it is not freed before the fill has run.
+    // SAFETY: the range was checked by the caller to lie in live memory of the device whose context is current, and
+    // to be aligned; the memory remembers the stream, so it is not freed before the fill has run.
     let (call, status) = unsafe {
         match *pattern {
             [a] => (

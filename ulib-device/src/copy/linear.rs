@@ -30,18 +30,19 @@ pub fn upload(dst: &DeviceBytes, offset: usize, src: &[u8], stream: &Stream) -> 
     }
     stream.check_device("upload", dst.device())?;
     stream::not_capturing("upload", stream)?;
-    dst.use_on(stream, Access::Write)?;
     let to = dst.ptr() + offset as u64;
     if src.len() >= STAGED_FROM_BYTES
         && !PinnedPool::global().owns(src)
         && !is_registered(src, stream)?
     {
+        // The borrow of the memory outlives the work of the ring's own streams, which is over when this returns.
+        dst.use_on(stream, Access::Write)?;
         let staged = ring::upload(to, src, stream)?;
         if staged.is_done() {
             return Ok(());
         }
     }
-    upload_direct(to, src, stream)
+    upload_direct(dst, to, src, stream)
 }
 
 /// Copies the bytes of `src` from `offset` on to `dst`, ordered on `stream`. Blocks until they are there.
@@ -62,18 +63,19 @@ pub fn download(src: &DeviceBytes, offset: usize, dst: &mut [u8], stream: &Strea
     }
     stream.check_device("download", src.device())?;
     stream::not_capturing("download", stream)?;
-    src.use_on(stream, Access::Read)?;
     let from = src.ptr() + offset as u64;
     if dst.len() >= STAGED_FROM_BYTES
         && !PinnedPool::global().owns(dst)
         && !is_registered(dst, stream)?
     {
+        // As in `upload`.
+        src.use_on(stream, Access::Read)?;
         let staged = ring::download(from, dst, stream)?;
         if staged.is_done() {
             return Ok(());
         }
     }
-    download_direct(from, dst, stream)
+    download_direct(src, from, dst, stream)
 }
 
 /// What became of an attempt to go through the ring.
@@ -90,10 +92,12 @@ impl Staged {
     }
 }
 
-fn upload_direct(to: u64, src: &[u8], stream: &Stream) -> Result<()> {
+fn upload_direct(dst: &DeviceBytes, to: u64, src: &[u8], stream: &Stream) -> Result<()> {
     let mut done = 0;
     for piece in src.chunks(DIRECT_PIECE_BYTES) {
-        let copied = queue_upload(to + done, piece.as_ptr(), piece.len(), stream);
+        let copied = dst.queue_on(stream, Access::Write, || {
+            queue_upload(to + done, piece.as_ptr(), piece.len(), stream)
+        });
         settle(copied, stream)?;
         done += piece.len() as u64;
         poll_between(done, src.len() as u64)?;
@@ -101,10 +105,12 @@ fn upload_direct(to: u64, src: &[u8], stream: &Stream) -> Result<()> {
     Ok(())
 }
 
-fn download_direct(from: u64, dst: &mut [u8], stream: &Stream) -> Result<()> {
+fn download_direct(src: &DeviceBytes, from: u64, dst: &mut [u8], stream: &Stream) -> Result<()> {
     let (mut done, total) = (0, dst.len() as u64);
     for piece in dst.chunks_mut(DIRECT_PIECE_BYTES) {
-        let copied = queue_download(piece.as_mut_ptr(), from + done, piece.len(), stream);
+        let copied = src.queue_on(stream, Access::Read, || {
+            queue_download(piece.as_mut_ptr(), from + done, piece.len(), stream)
+        });
         settle(copied, stream)?;
         done += piece.len() as u64;
         poll_between(done, total)?;

@@ -109,11 +109,12 @@ pub fn upload_async(
         dst.len(),
     )?;
     stream.check_device("upload_async", dst.device())?;
-    dst.use_on(stream, Access::Write)?;
     let to = dst.ptr() + offset as u64;
     Pending::queue(src, stream, |src| match src.len() {
         0 => Ok(()),
-        len => queue_upload(to, src.as_ptr(), len, stream),
+        len => dst.queue_on(stream, Access::Write, || {
+            queue_upload(to, src.as_ptr(), len, stream)
+        }),
     })
 }
 
@@ -136,10 +137,11 @@ pub fn download_async(
         src.len(),
     )?;
     stream.check_device("download_async", src.device())?;
-    src.use_on(stream, Access::Read)?;
     let from = src.ptr() + offset as u64;
     Pending::queue(dst, stream, |dst| match dst.len() {
         0 => Ok(()),
-        len => queue_download(dst.as_mut_ptr(), from, len, stream),
+        len => src.queue_on(stream, Access::Read, || {
+            queue_download(dst.as_mut_ptr(), from, len, stream)
+        }),
     })
 }

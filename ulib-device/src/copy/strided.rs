@@ -122,38 +122,33 @@ fn copy(
             stream,
         );
     }
-    if let Some(source) = src.device() {
-        source.use_on(stream, Access::Read)?;
-    }
-    if let Some(target) = dst.device() {
-        target.use_on(stream, Access::Write)?;
-    }
     match (dst, src) {
         (Target::Host(to), Source::Host(from)) => {
             copy_host(to, to_pitch, from, from_pitch, extent);
             Ok(())
         }
-        (Target::Device(to), Source::Device(from)) => queue(
-            End::device(to.ptr(), to_pitch),
-            End::device(from.ptr(), from_pitch),
-            extent,
-            stream,
-        ),
+        (Target::Device(to), Source::Device(from)) => to.queue_from(from, stream, || {
+            let (to, from) = (
+                End::device(to.ptr(), to_pitch),
+                End::device(from.ptr(), from_pitch),
+            );
+            queue(to, from, extent, stream)
+        }),
         (Target::Device(to), Source::Host(from)) => {
             stream::not_capturing(op, stream)?;
             let from = End::host(from.as_ptr().cast_mut(), from_pitch);
-            settle(
-                queue(End::device(to.ptr(), to_pitch), from, extent, stream),
-                stream,
-            )
+            let queued = to.queue_on(stream, Access::Write, || {
+                queue(End::device(to.ptr(), to_pitch), from, extent, stream)
+            });
+            settle(queued, stream)
         }
         (Target::Host(to), Source::Device(from)) => {
             stream::not_capturing(op, stream)?;
             let to = End::host(to.as_mut_ptr(), to_pitch);
-            settle(
-                queue(to, End::device(from.ptr(), from_pitch), extent, stream),
-                stream,
-            )
+            let queued = from.queue_on(stream, Access::Read, || {
+                queue(to, End::device(from.ptr(), from_pitch), extent, stream)
+            });
+            settle(queued, stream)
         }
     }
 }
