@@ -263,3 +263,32 @@ def test_switching_threads_often():
         test_mixed_use_from_many_threads()
     finally:
         sys.setswitchinterval(interval)
+
+
+@pytest.mark.parametrize("target_on", ["Host", "Device"])
+def test_copying_from_an_object_that_another_thread_moves(gpu, target_on):
+    source, target = uLib.FloatCollection(range(1000)), uLib.FloatCollection(1000)
+    target.SetPreferredDevice(target_on)
+    stop = threading.Event()
+
+    def move():
+        step = 0
+        while not stop.is_set():
+            source.SetPreferredDevice(("Device", "Host")[step % 2])
+            source.ReleaseDevice()
+            step += 1
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread = threading.Thread(target=move)
+    thread.start()
+    try:
+        for _ in range(200):
+            target.Fill(0)
+            target.SetValues(source)
+            np.testing.assert_array_equal(np.asarray(target), range(1000))
+    finally:
+        stop.set()
+        thread.join()
+        sys.setswitchinterval(interval)
+    assert not source.IsShared()

@@ -7,13 +7,18 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use ulib_core::{DType, Error, IDeviceArray, Layout, Placement, Result};
+use ulib_device::block::Lease;
 use ulib_device::{Device, Stream};
 
+use super::cuda_array_interface::is_absence;
 use super::dlpack::{self, abi};
 use super::foreign::{self, in_elements, place};
 use super::host_array::HostArray;
+use crate::bulk::BulkArray;
+use crate::cell::drop_detached;
 use crate::errors::IntoPyResult;
 use crate::items::items;
+use crate::source::Source;
 
 const PROTOCOL: &str = "__cuda_array_interface__";
 /// More axes than any array library knows.
@@ -42,8 +47,18 @@ pub(crate) struct DeviceArray {
 
 /// Keeps foreign memory alive until the copy is done.
 enum Owner {
+    Lease { _lease: Lent },
     Object { _object: Py<PyAny> },
     Capsule { _taken: dlpack::import::Taken },
+}
+
+/// A lease that ends detached from the interpreter.
+struct Lent(Option<Lease>);
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        drop_detached(self.0.take());
+    }
 }
 
 impl Incoming {
@@ -54,6 +69,12 @@ impl Incoming {
         let py = object.py();
         if object.is_instance_of::<PyString>() {
             return Err(PyTypeError::new_err(format!("{op}: text is no array")));
+        }
+        if let Ok(own) = object.cast::<BulkArray>() {
+            return match DeviceArray::from_own(py, &own.get().source)? {
+                Some(array) => Ok(Incoming::Device(array.of_type(dtype, op)?)),
+                None => Ok(Incoming::Host(HostArray::of(object, dtype, op)?)),
+            };
         }
         // DLPack first: it has an end, where reading the other marks its object as shared for good.
         if let Some((kind, id)) = dlpack::import::device_of(object)?
@@ -80,6 +101,29 @@ impl Incoming {
 }
 
 impl DeviceArray {
+    /// The device array of an object of ours, lent until the copy is done: whatever other threads do meanwhile, the memory stays.
+    /// None when its numbers are not on a device and would not go there.
+    fn from_own(py: Python<'_>, source: &Source) -> PyResult<Option<Self>> {
+        let (lease, desc) = source
+            .read(py, |block, desc| Ok((block.lease(), desc)))
+            .py()?;
+        let lease = match lease {
+            Ok(lease) => lease,
+            Err(error) if is_absence(&error) => return Ok(None),
+            Err(error) => return Err(error).py(),
+        };
+        Ok(Some(DeviceArray {
+            start: lease.ptr(),
+            dtype: desc.dtype,
+            layout: desc.layout,
+            ordinal: Some(lease.device().ordinal()),
+            stream: None,
+            _owner: Owner::Lease {
+                _lease: Lent(Some(lease)),
+            },
+        }))
+    }
+
     /// The array of a `__cuda_array_interface__` dictionary of `object`.
     fn from_interface(object: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> PyResult<Self> {
         let interface = interface.cast::<PyDict>().map_err(|_| {
