@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use ulib::core::{ErrorKind, Result};
-use ulib::math::{DataOrder, Grid, VoxImage};
+use ulib::math::{DataOrder, Grid, MultiVoxImage, VoxImage};
 
 #[test]
 fn spacing_alone_scales() -> Result<()> {
@@ -98,6 +98,41 @@ fn bad_geometry_is_refused_and_changes_nothing() -> Result<()> {
         .to_string();
     assert!(message.contains("NaN"), "{message}");
     Ok(())
+}
+
+/// Every kind of image has the methods of its grid as its own, with no trait in scope.
+macro_rules! has_the_methods_of_its_grid {
+    ($($name:ident: $make:expr;)*) => {
+        $(#[test]
+        fn $name() -> Result<()> {
+            let mut grid = Grid::with_order([4, 3, 2], DataOrder::ALL[3])?;
+            let mut image = $make(grid)?;
+            assert_eq!((image.dims(), image.order()), ([4, 3, 2], DataOrder::ALL[3]));
+            assert_eq!((image.len(), image.is_empty()), (24, false));
+            assert_eq!(image.map().map([3, 1, 1])?, grid.map().map([3, 1, 1])?);
+            grid.set_spacing([1.0, 2.0, 3.0])?;
+            grid.set_origin([4.0, 5.0, 6.0])?;
+            grid.set_position([7.0, 8.0, 9.0])?;
+            image.set_spacing([1.0, 2.0, 3.0])?;
+            image.set_origin([4.0, 5.0, 6.0])?;
+            image.set_position([7.0, 8.0, 9.0])?;
+            for refused in [
+                image.set_spacing([1.0, 0.0, 1.0]),
+                image.set_origin([f64::NAN; 3]),
+                image.set_position([f64::INFINITY; 3]),
+            ] {
+                assert_eq!(*refused.unwrap_err().kind(), ErrorKind::InvalidArgument);
+            }
+            assert_eq!(*image.grid(), grid);
+            assert!($make(Grid::empty())?.is_empty());
+            Ok(())
+        })*
+    };
+}
+
+has_the_methods_of_its_grid! {
+    a_vox_image_has_the_methods_of_its_grid: VoxImage::<ulib::math::VoxelValue>::with_grid;
+    a_multi_vox_image_has_the_methods_of_its_grid: |grid| MultiVoxImage::with_grid(grid, 2, 3);
 }
 
 proptest! {

@@ -5,10 +5,12 @@
 
 mod geometry;
 mod index_map;
+mod methods;
 mod order;
 mod rearrange;
 
 pub use geometry::Grid;
 pub use index_map::IndexMap;
+pub(crate) use methods::grid_methods;
 pub use order::DataOrder;
 pub(crate) use rearrange::move_voxels;

@@ -8,7 +8,7 @@ use std::fmt;
 use ulib_core::{DType, Error, ErrorKind, Layout, Result, byte_count};
 use ulib_device::block::Block;
 
-use crate::grid::{DataOrder, Grid, IndexMap};
+use crate::grid::Grid;
 use crate::placed::{Bulk, BulkArray, Placed};
 use crate::voxel::ValuePlace;
 
@@ -113,59 +113,7 @@ impl MultiVoxImage {
         Ok(())
     }
 
-    /// The geometry: dimensions, data order, spacing, origin and position.
-    pub fn grid(&self) -> &Grid {
-        &self.grid
-    }
-
-    /// The map between triples and flat indices.
-    pub fn map(&self) -> &IndexMap {
-        self.grid.map()
-    }
-
-    /// Voxels along x, y and z.
-    pub fn dims(&self) -> [usize; 3] {
-        self.grid.dims()
-    }
-
-    /// The order of the voxels in memory.
-    pub fn order(&self) -> DataOrder {
-        self.grid.order()
-    }
-
-    /// The number of voxels.
-    pub fn len(&self) -> usize {
-        self.grid.len()
-    }
-
-    /// Whether there are no voxels.
-    pub fn is_empty(&self) -> bool {
-        self.grid.is_empty()
-    }
-
-    /// Sets the size of one voxel, in world units.
-    ///
-    /// # Errors
-    /// `InvalidArgument` when a value is not finite or not above zero; nothing changes then.
-    pub fn set_spacing(&mut self, spacing: [f64; 3]) -> Result<()> {
-        self.grid.set_spacing(spacing)
-    }
-
-    /// Sets where the grid starts inside the object, in world units.
-    ///
-    /// # Errors
-    /// `InvalidArgument` when a value is not finite; nothing changes then.
-    pub fn set_origin(&mut self, origin: [f64; 3]) -> Result<()> {
-        self.grid.set_origin(origin)
-    }
-
-    /// Sets where the object stands, in world units.
-    ///
-    /// # Errors
-    /// `InvalidArgument` when a value is not finite; nothing changes then.
-    pub fn set_position(&mut self, position: [f64; 3]) -> Result<()> {
-        self.grid.set_position(position)
-    }
+    crate::grid::grid_methods!();
 
     /// The coherent block of the numbers.
     pub fn block(&self) -> &Block {
