@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 import uLib
 
 
@@ -70,3 +71,74 @@ print(sorted(new - {"uLib"}))
         "_typing",
         "_sre",
     }
+
+
+AT_EXIT = [
+    "image.GetValue(1)",
+    "image.GetValue(1, 1, 1)",
+    "image.GetValue((1, 1, 1))",
+    "image.GetValue([1, 1, 1])",
+    "image.GetValue('x')",
+    "image.SetValue(1, 2.0)",
+    "image.SetValue((0, 1, 0), 2.0)",
+    "image.SetSpacing((1, 2, 3))",
+    "image.Find([0.5, 0.5, 0.5])",
+    "image.Sum(), image.Fill(1), image.Scale(2)",
+    "image.Sum(axis=(0, 1))",
+    "image.GetValues()",
+    "image.SetValues([1.0] * 8)",
+    "image.SetPreferredDevice('Device'), image.GetDataLocation(), image.Update(), image.ReleaseDevice()",
+    "image.DeviceView()",
+    "image.__dlpack__()",
+    "image.__cuda_array_interface__",
+    "image.__array_interface__",
+    "memoryview(image)",
+    "image.HostView().Close()",
+    "image.__reduce__()",
+    "image.Grid(), image.Count, image.Shape, image.Strides, repr(image)",
+    "list(image)",
+    "floats.Extend(range(3)), floats.Extend([1, 2]), floats.Append(3), floats.GetValue(0)",
+    "floats.SetValues(floats)",
+    "table.AddRow([1, 2]), table.SetRow(0, (1, 2)), table.GetRow(0), table.AddRows([[1, 2]])",
+    "lines.Append((1, 2, 3), [1, 2, 3]), lines.GetLine(0)",
+    "muons.Append(((1, 2, 3), (1, 2, 3)), ((1, 2, 3), (1, 2, 3))), muons.GetMuon(0), muons.Momentum.Fill(1)",
+    "events.Append('a', 'b'), events.GetEvent(0), list(events), events.__reduce__()",
+    "multi.SetActive(0, 0), multi.GetValue([0, 0, 0])",
+]
+
+
+@pytest.mark.parametrize("when", ["module", "modules"])
+def test_everything_can_be_called_while_the_interpreter_ends(python, when):
+    """An exception is fine then (modules are gone); a panic or a crash is not."""
+    done = python(
+        f"""
+import sys
+import uLib
+
+class Last:
+    def __init__(self):
+        self.made = dict(
+            image=uLib.VoxImage(2, 2, 2), multi=uLib.MultiVoxImage(2, 2, 2), floats=uLib.FloatCollection(3),
+            table=uLib.EventTable("a,b", 1), lines=uLib.LineCollection(1), muons=uLib.MuonScatterCollection(1),
+            events=uLib.GeantEventCollection(),
+        )
+        self.calls = [(text, compile(text, text, "eval")) for text in {AT_EXIT!r}]
+        self.write = sys.__stdout__.write
+        self.flush = sys.__stdout__.flush
+
+    def __del__(self, Exception=Exception, eval=eval, type=type):
+        for text, code in self.calls:
+            try:
+                eval(code, {{"__builtins__": {{"range": range, "memoryview": memoryview, "list": list, "repr": repr}}}}, self.made)
+            except Exception:
+                pass
+        self.write("done\\n")
+        self.flush()
+
+last = Last()
+if {when!r} == "modules":
+    sys.modules["kept to the end"] = last
+    del last
+"""
+    )
+    assert done.stdout == "done\n" and "panic" not in done.stderr, done.stderr
