@@ -124,14 +124,16 @@ fn copy_foreign_on<T: DeviceStorable>(
     target.finish()
 }
 
-/// Both on `device`.
+/// Both on `device`. Answers false where the source is not to be on its device any more.
 pub(super) fn copy<T: DeviceStorable>(
     src: &View<'_, T>,
     dst: &mut ViewMut<'_, T>,
     device: &Device,
-) -> Result<()> {
+) -> Result<bool> {
     let stream = Stream::legacy(device);
-    let source = src.block().device_read(&stream)?;
+    let Some(source) = src.block().device_read_if_placed(&stream)? else {
+        return Ok(false);
+    };
     copy_foreign_on(
         &Source {
             pointer: source.ptr(),
@@ -141,7 +143,8 @@ pub(super) fn copy<T: DeviceStorable>(
         dst,
         &stream,
     )?;
-    source.finish()
+    source.finish()?;
+    Ok(true)
 }
 
 /// A foreign array on the device of `dst`.
@@ -185,15 +188,17 @@ fn overlaps<T: DeviceStorable>(
     Ok(meets)
 }
 
-/// From a block on `from` to one on `to`.
+/// From a block on `from` to one on `to`. Answers false where the source is not to be on its device any more.
 pub(super) fn copy_between<T: DeviceStorable>(
     src: &View<'_, T>,
     dst: &mut ViewMut<'_, T>,
     from: &Device,
     to: &Device,
-) -> Result<()> {
+) -> Result<bool> {
     let stream = Stream::legacy(from);
-    let source = src.block().device_read(&stream)?;
+    let Some(source) = src.block().device_read_if_placed(&stream)? else {
+        return Ok(false);
+    };
     copy_foreign_between(
         &Source {
             pointer: source.ptr(),
@@ -204,7 +209,8 @@ pub(super) fn copy_between<T: DeviceStorable>(
         from,
         to,
     )?;
-    source.finish()
+    source.finish()?;
+    Ok(true)
 }
 
 /// From an array on `from` to a block on `to`.
@@ -243,15 +249,17 @@ pub(super) fn copy_from_host<T: DeviceStorable + Copy>(
     unpack(&packed, dst, &stream)
 }
 
-/// A block on `device` to host elements: packed there, fetched.
+/// A block on `device` to host elements: packed there, fetched. Answers false where the source is not to be on its device any more.
 pub(super) fn copy_to_host<T: DeviceStorable + Copy>(
     src: &View<'_, T>,
     dst: &mut [T],
     layout: &Layout,
     device: &Device,
-) -> Result<()> {
+) -> Result<bool> {
     let stream = Stream::legacy(device);
-    let source = src.block().device_read(&stream)?;
+    let Some(source) = src.block().device_read_if_placed(&stream)? else {
+        return Ok(false);
+    };
     fetch(
         &Source {
             pointer: source.ptr(),
@@ -262,7 +270,8 @@ pub(super) fn copy_to_host<T: DeviceStorable + Copy>(
         layout,
         &stream,
     )?;
-    source.finish()
+    source.finish()?;
+    Ok(true)
 }
 
 /// A device array to the elements of `dst` that `layout` reaches, and waits for them.

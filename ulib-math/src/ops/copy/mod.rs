@@ -55,24 +55,30 @@ pub fn copy<T: DeviceStorable + Copy>(src: &View<'_, T>, mut dst: ViewMut<'_, T>
     if dst.is_empty() {
         return Ok(());
     }
-    match (src.block().target_device(), dst.block().target_device()) {
+    let done = match (src.block().target_device(), dst.block().target_device()) {
         (Some(from), Some(to)) if from.ordinal() == to.ordinal() => {
             device::copy(src, &mut dst, &to)
         }
         (Some(from), Some(to)) => device::copy_between(src, &mut dst, &from, &to),
-        (Some(from), None) if is_small_part(src) => {
-            // The target is opened when the elements are here: a fetch that fails changes nothing.
-            let (values, layout) = fetched(src.shape(), |values, layout| {
-                device::copy_to_host(src, values, layout, &from)
-            })?;
-            copy_from_host(&values, &layout, dst)
-        }
-        _ => {
-            let bytes = src.block().read()?;
-            copy_from_host(elements::<T>(&bytes)?, src.layout(), dst)
-        }
+        _ => Ok(false),
+    };
+    match done {
+        Ok(true) => Ok(()),
+        Ok(false) => by_the_host(src, dst),
+        Err(error) => Err(error),
     }
     .map_err(|error| error.context("copy"))
+}
+
+/// By way of host memory, where one side is at least.
+fn by_the_host<T: DeviceStorable + Copy>(src: &View<'_, T>, dst: ViewMut<'_, T>) -> Result<()> {
+    if dst.block().target_device().is_none() && is_small_part(src) {
+        // The target is opened when the elements are here: a fetch that fails changes nothing.
+        let (values, layout) = fetched(src.shape(), |values, layout| to_host(src, values, layout))?;
+        return copy_from_host(&values, &layout, dst);
+    }
+    let bytes = src.block().read()?;
+    copy_from_host(elements::<T>(&bytes)?, src.layout(), dst)
 }
 
 /// Copies the elements of a slice that `layout` reaches into `dst`: [`copy()`] from host memory that no block owns.
@@ -123,20 +129,25 @@ pub fn copy_to_host<T: DeviceStorable + Copy>(
     if layout.is_empty() {
         return Ok(());
     }
-    let block = src.block();
-    match block.target_device() {
-        Some(device) if is_small_part(src) => device::copy_to_host(src, dst, layout, &device),
-        _ => {
-            let bytes = block.read()?;
-            host::copy(
-                elements::<T>(&bytes)?,
-                dst,
-                &Axes::new([src.layout(), layout], 1),
-            );
-            Ok(())
-        }
+    to_host(src, dst, layout).map_err(|error| error.context("copy_to_host"))
+}
+
+/// The elements to where `layout`, which was checked, says.
+fn to_host<T: DeviceStorable + Copy>(
+    src: &View<'_, T>,
+    dst: &mut [T],
+    layout: &Layout,
+) -> Result<()> {
+    if is_small_part(src)
+        && let Some(device) = src.block().target_device()
+        && device::copy_to_host(src, dst, layout, &device)?
+    {
+        return Ok(());
     }
-    .map_err(|error| error.context("copy_to_host"))
+    let bytes = src.block().read()?;
+    let axes = Axes::new([src.layout(), layout], 1);
+    host::copy(elements::<T>(&bytes)?, dst, &axes);
+    Ok(())
 }
 
 /// Copies a foreign device array into `dst`: on the same device by one kernel, to another device or to the host by way of

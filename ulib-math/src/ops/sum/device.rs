@@ -78,12 +78,12 @@ fn has_pack(number: Number, columns: bool, line: bool) -> bool {
     }
 }
 
-/// The sums, in the order of the plan's kept axes.
+/// The sums, in the order of the plan's kept axes; `None` where the data is not to be on `device` any more.
 pub(super) fn sum<T: Element>(
     view: &View<'_, T>,
     plan: &Plan,
     device: &Device,
-) -> Result<Vec<T::Sum>> {
+) -> Result<Option<Vec<T::Sum>>> {
     // Bound once, so that the calls below find the context current.
     let _context = device.bind()?;
     let stream = Stream::legacy(device);
@@ -91,7 +91,9 @@ pub(super) fn sum<T: Element>(
     // One piece of memory: the results, and after them the levels of the tree.
     let levels = (outputs * SUM).next_multiple_of(WIDE);
     let results = DeviceBytes::allocate(&stream, levels + scratch_bytes(plan))?;
-    let source = view.block().device_read(&stream)?;
+    let Some(source) = view.block().device_read_if_placed(&stream)? else {
+        return Ok(None);
+    };
     results.use_on(&stream, Access::Write)?;
     let kept = contiguous(&plan.kept, SUM);
     let scratch = results.ptr() + levels as u64;
@@ -107,23 +109,25 @@ pub(super) fn sum<T: Element>(
     source.finish()?;
     let mut values = zeros::<T::Sum>(outputs)?;
     ulib_device::copy::download(&results, 0, bytemuck::cast_slice_mut(&mut values), &stream)?;
-    Ok(values)
+    Ok(Some(values))
 }
 
-/// The sums into a view on the same device.
+/// The sums into a view on the same device. Answers false where the data is not to be on `device` any more.
 pub(super) fn sum_into<T: Element>(
     view: &View<'_, T>,
     plan: &Plan,
     out: &mut ViewMut<'_, T::Sum>,
     device: &Device,
-) -> Result<()> {
+) -> Result<bool> {
     // Bound once, so that the calls below find the context current.
     let _context = device.bind()?;
     let stream = Stream::legacy(device);
     let whole = out.is_whole();
     let scratch = DeviceBytes::allocate(&stream, scratch_bytes(plan))?;
     scratch.use_on(&stream, Access::Write)?;
-    let source = view.block().device_read(&stream)?;
+    let Some(source) = view.block().device_read_if_placed(&stream)? else {
+        return Ok(false);
+    };
     // Opened last: what fails before, or fails to be launched, leaves the output as it was.
     let block = out.block_mut();
     let target = if whole {
@@ -142,7 +146,8 @@ pub(super) fn sum_into<T: Element>(
         &stream,
     )?;
     source.finish()?;
-    target.finish()
+    target.finish()?;
+    Ok(true)
 }
 
 /// Bytes for the results of all levels but the last, each level at a multiple of 16.

@@ -120,12 +120,17 @@ pub fn sum_into<T: Element>(
     }
     let here = view.block().target_device();
     let there = out.block().target_device();
-    match (here, there) {
+    let done = match (here, there) {
         (Some(here), Some(there)) if here.ordinal() == there.ordinal() => {
             let plan = Plan::new(view.layout(), axes, &kept, out.layout())?;
             device::sum_into(view, &plan, &mut out, &here)
         }
-        _ => sum_into_host(view, axes, &kept, &mut out),
+        _ => Ok(false),
+    };
+    match done {
+        Ok(true) => Ok(()),
+        Ok(false) => sum_into_host(view, axes, &kept, &mut out),
+        Err(error) => Err(error),
     }
     .map_err(|error| error.context("sum_into"))
 }
@@ -166,10 +171,12 @@ fn sum_to<T: Element>(
 
 /// The sums, in the order of the plan's kept axes.
 fn sums<T: Element>(view: &View<'_, T>, plan: &Plan) -> Result<Vec<T::Sum>> {
-    match view.block().target_device() {
-        Some(device) => device::sum(view, plan, &device),
-        None => host::sum(elements::<T>(&view.block().read()?)?, plan),
+    if let Some(device) = view.block().target_device()
+        && let Some(values) = device::sum(view, plan, &device)?
+    {
+        return Ok(values);
     }
+    host::sum(elements::<T>(&view.block().read()?)?, plan)
 }
 
 /// The sums to where the output has them.
