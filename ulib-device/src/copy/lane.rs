@@ -1,8 +1,11 @@
 //! One thread's share of the staging ring.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use ulib_core::Result;
 
-use super::linear::{queue_download, queue_upload, settle};
+use super::linear::{Over, queue_download, queue_upload, until_over};
 use super::work::Work;
 use crate::pinned::{PinnedBytes, PinnedPool};
 use crate::{Device, Event, Stream};
@@ -13,11 +16,12 @@ pub(super) const BUFFER_BYTES: usize = 2 << 20;
 
 /// A stream and two buffers: while one is copied by the device, the host fills or empties the other.
 ///
-/// Between copies the stream is idle and nobody uses the buffers.
+/// Between copies the stream is idle and nobody uses the buffers, unless the lane is lost.
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) stream: Stream,
     buffers: [Buffer; 2],
+    lost: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
@@ -41,7 +45,13 @@ impl Lane {
         Ok(Self {
             stream: Stream::non_blocking(device)?,
             buffers: [Buffer::new(device)?, Buffer::new(device)?],
+            lost: Arc::default(),
         })
+    }
+
+    /// Whether nobody knows if the device still uses the buffers, so that nobody may use them again.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
     }
 
     /// Uploads chunks of at most [`BUFFER_BYTES`] to the device address `to` plus their offset, until there are none.
@@ -123,6 +133,7 @@ impl Lane {
 /// Waits for a lane's stream, also when a watch panics.
 struct IdleInTheEnd {
     stream: Stream,
+    lost: Arc<AtomicBool>,
     settled: bool,
 }
 
@@ -130,6 +141,7 @@ impl IdleInTheEnd {
     fn of(lane: &Lane) -> Self {
         Self {
             stream: lane.stream.clone(),
+            lost: Arc::clone(&lane.lost),
             settled: false,
         }
     }
@@ -137,8 +149,18 @@ impl IdleInTheEnd {
     /// Waits, and reports the first failure.
     fn settle<C, I: Iterator<Item = (u64, C)>>(mut self, queued: Result<()>, work: &Work<I>) {
         self.settled = true;
-        if let Err(error) = settle(queued, &self.stream) {
+        if let Err(error) = queued.and(self.wait()) {
             work.fail(error);
+        }
+    }
+
+    fn wait(&self) -> Result<()> {
+        match until_over(&self.stream) {
+            Over::Yes(finished) => finished,
+            Over::Unknown(error) => {
+                self.lost.store(true, Ordering::Relaxed);
+                Err(error)
+            }
         }
     }
 }
@@ -146,7 +168,7 @@ impl IdleInTheEnd {
 impl Drop for IdleInTheEnd {
     fn drop(&mut self) {
         if !self.settled {
-            let _ = settle(Ok(()), &self.stream);
+            let _ = self.wait();
         }
     }
 }

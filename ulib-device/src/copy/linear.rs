@@ -1,7 +1,10 @@
 //! Contiguous blocking copies between host and device.
 #![allow(unsafe_code, reason = "calls the driver's copy functions")]
 
-use ulib_core::Result;
+use std::thread;
+use std::time::Duration;
+
+use ulib_core::{Error, ErrorKind, Result};
 
 use super::bounds::check_range;
 use super::ring;
@@ -16,7 +19,11 @@ const STAGED_FROM_BYTES: usize = 4 << 20;
 /// Copies of pinned memory are queued in pieces of this size, between which the watch is asked.
 const DIRECT_PIECE_BYTES: usize = 256 << 20;
 
-/// Copies `src` to the bytes of `dst` from `offset` on, ordered on `stream`. Blocks until they are there.
+/// How often a wait that a capture forbids is tried again.
+const CAPTURE_PERIOD: Duration = Duration::from_micros(200);
+
+/// Copies `src` to the bytes of `dst` from `offset` on, ordered on `stream`. Blocks until they are there; also for the
+/// length of a capture that another thread begins during the call, if it makes waiting for `stream` impossible.
 ///
 /// # Errors
 ///
@@ -126,13 +133,46 @@ fn poll_between(done: u64, total: u64) -> Result<()> {
     }
 }
 
+/// Whether the driver still uses host memory, after everything was done to wait for it.
+pub(super) enum Over {
+    /// It does not; and what became of the work.
+    Yes(Result<()>),
+    /// Nobody knows: neither the stream nor the device can be waited for.
+    Unknown(Error),
+}
+
+/// Waits until the driver no longer uses host memory that the work on `stream` reads or writes.
+///
+/// A capture that another thread began just after that work was queued can forbid every wait: then the wait is tried
+/// until the capture has ended, since nothing else tells when the memory may be touched again.
+pub(super) fn until_over(stream: &Stream) -> Over {
+    loop {
+        let Err(error) = stream.synchronize() else {
+            return Over::Yes(Ok(()));
+        };
+        if !is_busy(&error) {
+            // The work may still run: the only other way to wait for it.
+            match stream.device().synchronize() {
+                Ok(()) => return Over::Yes(Err(error)),
+                Err(second) if !is_busy(&second) => return Over::Unknown(error),
+                Err(_) => {}
+            }
+        }
+        thread::sleep(CAPTURE_PERIOD);
+    }
+}
+
+fn is_busy(error: &Error) -> bool {
+    *error.kind() == ErrorKind::Busy
+}
+
 /// Waits until the driver no longer uses borrowed host memory, whatever went wrong.
 pub(super) fn settle(queued: Result<()>, stream: &Stream) -> Result<()> {
-    let finished = stream.synchronize().inspect_err(|_| {
-        // The copy may still run: the only other way to wait for it. If this fails as well the context is lost and
-        // runs nothing any more.
-        let _ = stream.device().synchronize();
-    });
+    let finished = match until_over(stream) {
+        Over::Yes(finished) => finished,
+        // The context is lost and runs nothing any more.
+        Over::Unknown(error) => Err(error),
+    };
     queued.and(finished)
 }
 

@@ -115,16 +115,7 @@ where
             lane.stream.wait(&start)?;
         }
         run_lanes(lanes, &work, &each);
-        let outcome = work.outcome();
-        if outcome.is_err()
-            && lanes
-                .iter()
-                .any(|lane| !matches!(lane.stream.is_done(), Ok(true)))
-        {
-            // A lane that could not be waited for is not used again.
-            ring.lanes.remove(&device.ordinal());
-        }
-        outcome.map(|()| Staged::Done)
+        work.outcome().map(|()| Staged::Done)
     })
 }
 
@@ -177,6 +168,9 @@ impl Ring {
     /// Up to `count` lanes of `device`, fewer when no more can be made.
     fn lanes_of(&mut self, device: &Device, count: usize) -> &mut [Lane] {
         let lanes = self.lanes.entry(device.ordinal()).or_default();
+        // Never dropped: their buffers would go back to the pool.
+        let lost = lanes.extract_if(.., |lane| lane.is_lost());
+        lost.for_each(std::mem::forget);
         while lanes.len() < count {
             match Lane::new(device) {
                 Ok(lane) => lanes.push(lane),
