@@ -12,6 +12,8 @@ mod common;
 
 #[path = "memory/adaptors.rs"]
 mod adaptors;
+#[path = "memory/borrowed.rs"]
+mod borrowed;
 #[path = "memory/capture.rs"]
 mod capture;
 #[path = "memory/contract.rs"]

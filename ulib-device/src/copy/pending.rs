@@ -3,15 +3,17 @@
 use ulib_core::Result;
 
 use super::bounds::check_range;
-use super::linear::{queue_download, queue_upload, settle};
+use super::linear::{Over, queue_download, queue_upload, until_over};
 use crate::driver::forked;
 use crate::memory::{Access, DeviceBytes};
 use crate::pinned::PinnedBytes;
+use crate::stream::not_capturing;
 use crate::{Event, Stream};
 
 /// A copy that has been queued, and the host buffer it uses.
 ///
-/// Dropping it waits for the copy, because the buffer must outlive it; [`wait`](Self::wait) gives the buffer back.
+/// Dropping it waits for the copy, because the buffer must outlive it; [`wait`](Self::wait) gives the buffer back. The
+/// buffer goes back to its pool when the copy is known to be over, and is leaked where nothing can be waited for.
 #[derive(Debug)]
 #[must_use = "dropping it waits for the copy"]
 pub struct Pending {
@@ -31,19 +33,27 @@ impl Pending {
     ) -> Result<Self> {
         let after = Event::new(stream.device())?;
         let queued = copy(&mut buffer).and_then(|()| after.record(stream));
-        if let Err(error) = queued {
-            // Waits before the buffer goes back to its pool.
-            return settle(Err(error), stream).map(|()| Self {
-                buffer: Some(buffer),
-                stream: stream.clone(),
-                after,
-            });
-        }
-        Ok(Self {
+        let pending = Self {
             buffer: Some(buffer),
             stream: stream.clone(),
             after,
-        })
+        };
+        match queued {
+            Ok(()) => Ok(pending),
+            Err(error) => {
+                // The buffer may be in use all the same.
+                pending.let_go();
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives the buffer back to its pool once the copy no longer uses it.
+    fn let_go(mut self) {
+        if let Some(buffer) = self.buffer.take() {
+            // Its failure follows from the one that the caller returns.
+            let _ = give_back(buffer, until_over(&self.stream));
+        }
     }
 
     /// Whether the copy has finished; does not wait.
@@ -78,15 +88,25 @@ impl Drop for Pending {
         let Some(buffer) = self.buffer.take() else {
             return;
         };
-        if !forked()
-            && self.after.synchronize().is_err()
-            && let Err(error) = settle(Ok(()), &self.stream)
-        {
+        if forked() || self.after.synchronize().is_ok() {
+            return;
+        }
+        if let Err(error) = give_back(buffer, until_over(&self.stream)) {
             self.stream
                 .device()
                 .record_drop_error(error.context("waiting for an asynchronous copy"));
         }
-        drop(buffer);
+    }
+}
+
+/// Nobody gets the buffer again where it cannot be known whether the copy still uses it.
+fn give_back(buffer: PinnedBytes, over: Over) -> Result<()> {
+    match over {
+        Over::Yes(finished) => finished,
+        Over::Unknown(error) => {
+            std::mem::forget(buffer);
+            Err(error)
+        }
     }
 }
 
@@ -94,7 +114,8 @@ impl Drop for Pending {
 ///
 /// # Errors
 ///
-/// `Index` when `dst` is too short, `InvalidArgument` when `stream` is of another device; else whatever the driver says. `src` goes back to its pool then.
+/// `Index` when `dst` is too short, `InvalidArgument` when `stream` is of another device; `Busy` while `stream` is being
+/// captured, since a graph would use the buffer for ever; else whatever the driver says. `src` goes back to its pool then.
 pub fn upload_async(
     dst: &DeviceBytes,
     offset: usize,
@@ -109,6 +130,7 @@ pub fn upload_async(
         dst.len(),
     )?;
     stream.check_device("upload_async", dst.device())?;
+    not_capturing("upload_async", stream)?;
     let to = dst.ptr() + offset as u64;
     Pending::queue(src, stream, |src| match src.len() {
         0 => Ok(()),
@@ -122,7 +144,8 @@ pub fn upload_async(
 ///
 /// # Errors
 ///
-/// `Index` when `src` is too short, `InvalidArgument` when `stream` is of another device; else whatever the driver says. `dst` goes back to its pool then.
+/// `Index` when `src` is too short, `InvalidArgument` when `stream` is of another device; `Busy` while `stream` is being
+/// captured, since a graph would use the buffer for ever; else whatever the driver says. `dst` goes back to its pool then.
 pub fn download_async(
     src: &DeviceBytes,
     offset: usize,
@@ -137,6 +160,7 @@ pub fn download_async(
         src.len(),
     )?;
     stream.check_device("download_async", src.device())?;
+    not_capturing("download_async", stream)?;
     let from = src.ptr() + offset as u64;
     Pending::queue(dst, stream, |dst| match dst.len() {
         0 => Ok(()),
