@@ -7,6 +7,7 @@ use bytemuck::Zeroable;
 use bytemuck::allocation::try_zeroed_vec;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
 use ulib_core::Error;
@@ -62,6 +63,7 @@ pub(crate) fn items_by<T>(
     {
         return refuse();
     }
+    refuse_masked(op, object)?;
     let iterator = match object.try_iter() {
         Err(error) if error.is_instance_of::<PyTypeError>(py) => return refuse(),
         other => other?,
@@ -85,6 +87,23 @@ pub(crate) fn items_by<T>(
         }
     }
     Ok(items)
+}
+
+/// Refuses a NumPy array of which some elements are masked: what lies behind the mask is no number of the caller's.
+pub(crate) fn refuse_masked(op: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = object.py();
+    if !object.hasattr(intern!(py, "mask"))? || !object.hasattr(intern!(py, "filled"))? {
+        return Ok(());
+    }
+    let masked = py
+        .import(intern!(py, "numpy.ma"))?
+        .call_method1(intern!(py, "is_masked"), (object,))?;
+    if masked.is_truthy()? {
+        return Err(PyValueError::new_err(format!(
+            "{op}: the array has masked elements; filled() gives them a value"
+        )));
+    }
+    Ok(())
 }
 
 /// [`items_by`] for a type that converts by itself.

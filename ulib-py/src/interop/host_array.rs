@@ -12,7 +12,7 @@ use ulib_core::{DType, DeviceStorable, Error, Layout, Result};
 use super::buffer;
 use crate::errors::IntoPyResult;
 use crate::gather::{by_size, check, for_each_element};
-use crate::items::zeros;
+use crate::items::{refuse_masked, zeros};
 use crate::source::Desc;
 
 /// A packed host array of the wanted type.
@@ -24,6 +24,7 @@ pub(crate) struct HostArray {
 impl HostArray {
     /// The array of `object`, converted and packed by NumPy where it has to be.
     pub(crate) fn of(object: &Bound<'_, PyAny>, dtype: DType, op: &'static str) -> PyResult<Self> {
+        refuse_masked(op, object)?;
         if let Ok(buffer) = PyUntypedBuffer::get(object)
             && buffer.is_c_contiguous()
             && buffer.item_size() == dtype.size()
@@ -47,23 +48,21 @@ impl HostArray {
                 object.repr()?
             )));
         }
-        let castable: bool = numpy
-            .call_method1(
-                intern!(py, "can_cast"),
-                (&found, dtype.typestr(), "same_kind"),
-            )?
-            .extract()?;
-        // Numbers of Python itself have no type of their own that could be wrong.
+        // Numbers of Python itself have no type of their own that could be wrong: each must fit.
         let plain = !object.hasattr(intern!(py, "dtype"))?
             && PyUntypedBuffer::get(object).is_err()
             && matches!(
-                found
-                    .getattr(intern!(py, "kind"))?
-                    .extract::<String>()?
-                    .as_str(),
-                "i" | "u" | "f" | "b"
+                found.getattr(intern!(py, "kind"))?.extract()?,
+                'i' | 'u' | 'f' | 'b'
             );
-        if !castable && !plain {
+        let castable = || {
+            let arguments = (&found, dtype.typestr(), "same_kind");
+            let answer = numpy.call_method1(intern!(py, "can_cast"), arguments)?;
+            answer.extract::<bool>()
+        };
+        if plain {
+            check_each(&numpy, &array, dtype, op)?;
+        } else if !castable()? {
             return Err(Error::dtype(op, format_args!("{found}"), dtype)).py();
         }
         let keywords = PyDict::new(py);
@@ -117,6 +116,39 @@ impl HostArray {
             unsafe { std::ptr::copy(source.add(packed), target.as_mut_ptr(), size) };
         }))
     }
+}
+
+/// Refuses the first number of `array` that is none of the integers of `dtype`; any number is near enough to some float.
+fn check_each(
+    numpy: &Bound<'_, PyModule>,
+    array: &Bound<'_, PyAny>,
+    dtype: DType,
+    op: &'static str,
+) -> PyResult<()> {
+    let highest = match dtype {
+        DType::U8 => u32::from(u8::MAX),
+        DType::U32 => u32::MAX,
+        _ => return Ok(()),
+    };
+    let both = |a, b| numpy.call_method1("logical_and", (a, b));
+    let whole = numpy.call_method1("equal", (array, numpy.call_method1("trunc", (array,))?))?;
+    let inside = both(
+        numpy.call_method1("greater_equal", (array, 0))?,
+        numpy.call_method1("less_equal", (array, highest))?,
+    )?;
+    let fits = both(inside, whole)?;
+    if fits.call_method0("all")?.is_truthy()? {
+        return Ok(());
+    }
+    let index: usize = fits.call_method0("argmin")?.extract()?;
+    let value = array.getattr("flat")?.get_item(index)?;
+    Err(Error::invalid(
+        op,
+        format!("element {index}"),
+        value.str()?,
+        format!("a whole number from 0 to {highest}"),
+    ))
+    .py()
 }
 
 /// Whether a buffer's format names the same number type in native order.

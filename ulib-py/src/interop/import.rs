@@ -5,7 +5,7 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
 use ulib_core::{DType, Error, IDeviceArray, Layout, Placement, Result};
 use ulib_device::block::Lease;
 use ulib_device::{Device, Stream};
@@ -69,6 +69,13 @@ impl Incoming {
         let py = object.py();
         if object.is_instance_of::<PyString>() {
             return Err(PyTypeError::new_err(format!("{op}: text is no array")));
+        }
+        if dtype != DType::U8
+            && (object.is_instance_of::<PyBytes>() || object.is_instance_of::<PyByteArray>())
+        {
+            return Err(PyTypeError::new_err(format!(
+                "{op}: bytes are no array of {dtype}"
+            )));
         }
         if let Ok(own) = object.cast::<BulkArray>() {
             return match DeviceArray::from_own(py, &own.get().source)? {
