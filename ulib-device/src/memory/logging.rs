@@ -91,6 +91,10 @@ impl Logging {
     }
 
     /// Hands each record to `sink`, on the thread that made the call. Destructors call it too, so it must not panic.
+    ///
+    /// A block allocates and frees its device memory under its own lock: `sink` must not use a block of
+    /// [`crate::block`], not even to ask where it is, nor wait for a thread that does. It would wait for itself. The same
+    /// goes for the logger behind [`new`](Self::new).
     #[must_use]
     pub fn with_sink(
         inner: Arc<dyn DeviceMemoryResource>,
@@ -130,7 +134,10 @@ impl fmt::Debug for Logging {
     }
 }
 
-impl DeviceMemoryResource for Logging {
+// SAFETY: every pointer comes from the inner resource and goes back to it with the same bytes and stream, so the inner
+// resource's promises hold; the device is the inner one's.
+#[allow(unsafe_code, reason = "promises what callers rely on")]
+unsafe impl DeviceMemoryResource for Logging {
     fn device(&self) -> &Device {
         self.inner.device()
     }

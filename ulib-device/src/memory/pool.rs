@@ -251,7 +251,9 @@ fn create_pool(
     Ok(pool)
 }
 
-impl DeviceMemoryResource for PoolResource {
+// SAFETY: the driver's pool aligns to 256 bytes at least, gives no address out twice, allocates and frees in the order
+// of the stream given, or on a side stream that was waited for; frees it refuses stay in `waiting`.
+unsafe impl DeviceMemoryResource for PoolResource {
     fn device(&self) -> &Device {
         &self.device
     }

@@ -13,20 +13,61 @@ use crate::{Device, Stream};
 /// makes one the source of all later allocations on a device; memory already given out goes back to the
 /// resource that gave it.
 ///
-/// # Contract
+/// A resource may be called while the lock of a block is held: it must not use the blocks of [`crate::block`], nor wait
+/// for a thread that does, and neither must what it calls, such as the function of a
+/// [`Logging`](crate::memory::Logging) adaptor or the logger behind the `log` crate.
 ///
-/// 1. A pointer from [`allocate`](Self::allocate) is aligned to 256 bytes, is not handed out again before it is
-///    deallocated, and may be used by work queued later on `stream`. Other streams must be ordered after `stream`.
+/// # Safety
+///
+/// Safe code copies to and from the addresses a resource gives out, so an implementation promises:
+///
+/// 1. A pointer from [`allocate`](Self::allocate) is the start of `bytes` bytes of memory of [`device`](Self::device),
+///    which is always the same one. It is aligned to 256 bytes, overlaps nothing else that is in use, is not handed out
+///    again before it is deallocated, and may be used by work queued later on `stream`. Other streams must be ordered
+///    after `stream`.
 /// 2. Zero bytes give the pointer 0 without any driver call, and deallocating it is a no-op.
 /// 3. When `allocate` fails nothing is allocated. Memory exhausted is the error kind
 ///    [`OutOfMemory`](ulib_core::ErrorKind::OutOfMemory) with the bytes asked for and the bytes free.
-/// 4. Memory is reused only after the work queued on the `stream` given to [`deallocate`](Self::deallocate), as of
-///    that call, has finished.
+/// 4. Memory is reused, or ceases to exist, only after it was given to [`deallocate`](Self::deallocate) and the work
+///    queued on the `stream` given there, as of that call, has finished.
 /// 5. When `deallocate` fails the memory stays with the resource, which tries again at its next call; the caller
 ///    must not use or deallocate it again in any case.
 /// 6. Every method may be called from any thread, with or without a current context. Allocating and deallocating leave
 ///    a stream capture of another thread alone, as long as there is memory; see `Device::synchronize` for `trim`.
-pub trait DeviceMemoryResource: Send + Sync + Debug {
+///
+/// Without the promise it does not compile:
+///
+/// ```compile_fail,E0200
+/// use ulib_device::memory::DeviceMemoryResource;
+/// use ulib_device::{Device, Stream};
+///
+/// #[derive(Debug)]
+/// struct HandsOutAnything(Device);
+///
+/// #[allow(unsafe_code)]
+/// impl DeviceMemoryResource for HandsOutAnything {
+///     fn device(&self) -> &Device {
+///         &self.0
+///     }
+///     fn allocate(&self, _bytes: usize, _stream: &Stream) -> ulib_core::Result<u64> {
+///         Ok(4096)
+///     }
+///     unsafe fn deallocate(&self, _: u64, _: usize, _: &Stream) -> ulib_core::Result<()> {
+///         Ok(())
+///     }
+///     fn trim(&self) -> ulib_core::Result<()> {
+///         Ok(())
+///     }
+///     fn name(&self) -> &'static str {
+///         "anything"
+///     }
+/// }
+/// ```
+#[allow(
+    unsafe_code,
+    reason = "what an implementation promises cannot be checked"
+)]
+pub unsafe trait DeviceMemoryResource: Send + Sync + Debug {
     /// The device whose memory this is.
     fn device(&self) -> &Device;
 

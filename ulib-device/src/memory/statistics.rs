@@ -59,7 +59,10 @@ impl Statistics {
     }
 }
 
-impl DeviceMemoryResource for Statistics {
+// SAFETY: every pointer comes from the inner resource and goes back to it with the same bytes and stream, so the inner
+// resource's promises hold; the device is the inner one's.
+#[allow(unsafe_code, reason = "promises what callers rely on")]
+unsafe impl DeviceMemoryResource for Statistics {
     fn device(&self) -> &Device {
         self.inner.device()
     }
