@@ -2,24 +2,37 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use ulib_core::{Error, ErrorKind};
+use ulib_core::{Error, ErrorKind, Result};
 use ulib_device::Device;
 
-use crate::errors::{IntoPyResult, to_python};
+use crate::errors::IntoPyResult;
 
-/// The device with this ordinal; None when the machine has no usable one at all.
+/// What a question gives when there is no device to ask, or none that answers: a broken one, or any in a forked child.
+fn or_nothing<T>(answer: Result<T>, nothing: T) -> PyResult<T> {
+    match answer {
+        Err(error) if is_silence(&error) => Ok(nothing),
+        answer => answer.py(),
+    }
+}
+
+/// Whether an error means that the device gives no answer, rather than that the question was a wrong one.
+fn is_silence(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Unavailable
+            | ErrorKind::Forked
+            | ErrorKind::Driver { .. }
+            | ErrorKind::OutOfMemory { .. }
+    )
+}
+
+/// The device with this ordinal; None when there is no usable one.
 fn find(py: Python<'_>, ordinal: i64) -> PyResult<Option<Device>> {
-    let count = match py.detach(Device::count) {
-        Ok(count) => count,
-        Err(error) if matches!(error.kind(), ErrorKind::Unavailable) => return Ok(None),
-        Err(error) => return Err(to_python(error)),
+    let Some(count) = or_nothing(py.detach(Device::count).map(Some), None)? else {
+        return Ok(None);
     };
     match u32::try_from(ordinal) {
-        Ok(known) if known < count => match py.detach(|| Device::new(known)) {
-            Ok(device) => Ok(Some(device)),
-            Err(error) if matches!(error.kind(), ErrorKind::Unavailable) => Ok(None),
-            Err(error) => Err(to_python(error)),
-        },
+        Ok(known) if known < count => or_nothing(py.detach(|| Device::new(known)).map(Some), None),
         _ => Err(PyValueError::new_err(format!(
             "device: no device {ordinal}; there {} {count}",
             if count == 1 { "is" } else { "are" }
@@ -30,11 +43,7 @@ fn find(py: Python<'_>, ordinal: i64) -> PyResult<Option<Device>> {
 /// How many devices this process sees; 0 without a driver.
 #[pyfunction]
 pub(crate) fn device_count(py: Python<'_>) -> PyResult<u32> {
-    match py.detach(Device::count) {
-        Ok(count) => Ok(count),
-        Err(error) if matches!(error.kind(), ErrorKind::Unavailable) => Ok(0),
-        Err(error) => Err(to_python(error)),
-    }
+    or_nothing(py.detach(Device::count), 0)
 }
 
 /// Why data cannot be kept on that device; None when it can.
@@ -43,15 +52,9 @@ pub(crate) fn device_count(py: Python<'_>) -> PyResult<u32> {
 pub(crate) fn device_unavailable_reason(py: Python<'_>, device: i64) -> PyResult<Option<String>> {
     let ordinal = u32::try_from(device)
         .map_err(|_| PyValueError::new_err(format!("device: {device} is no ordinal")))?;
-    match py.detach(|| Device::new(ordinal)) {
-        Ok(_) => Ok(None),
-        Err(error) => Ok(Some(reason(&error))),
-    }
-}
-
-/// The sentence of an error, without the operation it came up in.
-fn reason(error: &Error) -> String {
-    error.to_string()
+    // A device that has a name but cannot say how much memory it has keeps no data.
+    let asked = py.detach(|| Device::new(ordinal)?.memory_info());
+    Ok(asked.err().map(|error| error.to_string()))
 }
 
 /// The name of a device; None without one.
@@ -68,8 +71,8 @@ pub(crate) fn device_memory_info(py: Python<'_>, device: i64) -> PyResult<(u64, 
     let Some(device) = find(py, device)? else {
         return Ok((0, 0));
     };
-    let info = py.detach(|| device.memory_info()).py()?;
-    Ok((info.free, info.total))
+    let info = py.detach(|| device.memory_info());
+    or_nothing(info.map(|info| (info.free, info.total)), (0, 0))
 }
 
 /// Bytes and number of device blocks in use by this library, on one device or on all.

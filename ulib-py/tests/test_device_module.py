@@ -126,3 +126,84 @@ def test_kernels_unavailable_reason_names_the_cause(gpu, monkeypatch, error, nam
         assert name in reason
     assert device.kernels_available() is False, "never admits a snippet that fails"
     assert device.kernels_available("cupy") is True
+
+
+# Every question of the module, what it answers without a usable GPU, and whether it says why.
+SILENT = """
+from uLib import device
+def questions():
+    reason = device.unavailable_reason()
+    assert isinstance(reason, str) and reason, reason
+    assert device.available() is False
+    assert device.describe() == f"no GPU: {reason}", device.describe()
+    assert device.memory_info() == (0, 0) and device.memory_info(0) == (0, 0)
+    assert device.name() is None or isinstance(device.name(), str)
+    assert isinstance(device.count(), int)
+    held, alone = device.held(), device.held(0)
+    assert held == alone and len(held) == 2, (held, alone)
+    assert isinstance(device.errors(), list)
+    assert device.kernels_available() is False and device.kernels_unavailable_reason() == reason
+    assert device.kernels_unavailable_reason("numba") == reason
+    image = uLib.VoxImage(2, 2, 2)
+    assert device.location(image) == "Host" and device.is_device_resident(image) is False
+    assert device.array_info(image) is None and device.as_array(image) is None
+    return reason
+"""
+
+
+def test_questions_in_a_forked_child_are_answered(fake, python):
+    done = python(
+        """
+import os, sys, traceback, uLib
+"""
+        + SILENT
+        + """
+image = uLib.VoxImage(4, 4, 4)
+image.SetPreferredDevice("Device")
+assert device.available() and device.held()[1] == 1
+if os.fork() == 0:
+    try:
+        assert "fork" in questions()
+        assert device.count() == 0 and device.name() is None and device.held() == (0, 0)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(7)
+assert os.waitstatus_to_exitcode(os.wait()[1]) == 7
+assert device.available() and device.held()[1] == 1
+print("parent")
+"""
+    )
+    assert done.stdout == "parent\n"
+
+
+@pytest.mark.parametrize(
+    ("fault", "used"),
+    [
+        ("break 0 700", True),
+        ("fail cuMemGetInfo_v2:1+:999", True),
+        ("fail cuMemGetInfo_v2:1+:999", False),
+        ("fail *:1+:719", True),
+        ("fail *:1+:719", False),
+        ("fail cuDevicePrimaryCtxRetain:1+:2", False),
+    ],
+)
+def test_questions_to_a_broken_card_are_answered(fake, python, fault, used):
+    done = python(
+        """
+import ctypes, os, uLib
+control = ctypes.CDLL(os.environ["ULIB_FAKE_DRIVER"]).fakecuda_control
+"""
+        + SILENT
+        + f"""
+device.count()
+if {used}:
+    image = uLib.VoxImage(4, 4, 4)
+    image.SetPreferredDevice("Device")
+    assert device.available()
+control(b"{fault}")
+questions()
+print("answered")
+"""
+    )
+    assert done.stdout == "answered\n"
