@@ -155,3 +155,46 @@ fn a_watch_may_copy_itself() {
     copy::upload(&device, 0, &pattern(size, 2), &card.stream).unwrap();
     assert!(CALLS.load(Ordering::SeqCst) > 0);
 }
+
+/// A watch that waits for a lock which another thread holds while it copies, as a block's lock is held.
+#[test]
+fn a_watch_may_wait_for_another_thread_that_copies() {
+    static LOCK: Mutex<()> = Mutex::new(());
+    static WATCHER: Mutex<Option<ThreadId>> = Mutex::new(None);
+    fn waits(_done: u64, _total: u64) -> ControlFlow<()> {
+        if *WATCHER.lock().unwrap() == Some(std::thread::current().id())
+            && CALLS.fetch_add(1, Ordering::SeqCst) == 0
+        {
+            // The other thread gets the lock, and then waits for the ring that this one uses.
+            while LOCK.try_lock().is_ok() {
+                std::thread::yield_now();
+            }
+            drop(LOCK.lock().unwrap());
+        }
+        ControlFlow::Continue(())
+    }
+    let Some(card) = fake_card() else { return };
+    let size = slow(&card);
+    let watched = DeviceBytes::allocate(&card.stream, size).unwrap();
+    let other = ulib_device::Stream::non_blocking(&card.device).unwrap();
+    let locked = DeviceBytes::allocate(&other, 5 << 20).unwrap();
+    let bytes = pattern(5 << 20, 4);
+    let _watched = Watched::by(waits);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            *WATCHER.lock().unwrap() = Some(std::thread::current().id());
+            copy::upload(&watched, 0, &pattern(size, 2), &card.stream).unwrap();
+        });
+        scope.spawn(|| {
+            while CALLS.load(Ordering::SeqCst) == 0 {
+                std::thread::yield_now();
+            }
+            let _lock = LOCK.lock().unwrap();
+            copy::upload(&locked, 0, &bytes, &other).unwrap();
+        });
+    });
+    fast(&card);
+    let mut back = vec![0; bytes.len()];
+    copy::download(&locked, 0, &mut back, &other).unwrap();
+    assert!(back == bytes);
+}

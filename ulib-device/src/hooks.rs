@@ -6,7 +6,9 @@ use ulib_core::{Error, ErrorKind, Result};
 
 /// Called with the bytes done and the bytes in total; `Break` stops the operation.
 ///
-/// It runs on the thread that asked for the operation, never on a worker, about every 20 ms.
+/// It runs on the thread that asked for the operation, never on a worker, about every 20 ms. A block that is being moved
+/// is locked meanwhile: the watch must not touch that block, which would wait for itself; nor, where several threads
+/// move blocks, one that another thread may be moving while its own watch touches this one. It may copy.
 pub type Watch = fn(done: u64, total: u64) -> ControlFlow<()>;
 
 static WATCH: RwLock<Option<Watch>> = RwLock::new(None);

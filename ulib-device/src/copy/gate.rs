@@ -1,7 +1,7 @@
 //! A value that one thread at a time borrows, with a wait that can be given up.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ulib_core::Result;
 
@@ -20,19 +20,24 @@ impl<T> Gate<T> {
         }
     }
 
-    /// Borrows the value once nobody else does; asks `go_on` every `period` of waiting.
+    /// Borrows the value once nobody else does; asks `go_on` every `period` of waiting, and gives up after `periods`.
     pub(super) fn borrow(
         &self,
         period: Duration,
+        periods: u32,
         mut go_on: impl FnMut() -> Result<()>,
-    ) -> Result<Borrowed<'_, T>> {
+    ) -> Result<Option<Borrowed<'_, T>>> {
+        let (begin, most) = (Instant::now(), period.saturating_mul(periods));
         let mut idle = self.lock();
         loop {
             if let Some(value) = idle.take() {
-                return Ok(Borrowed {
+                return Ok(Some(Borrowed {
                     gate: self,
                     value: Some(value),
-                });
+                }));
+            }
+            if begin.elapsed() >= most {
+                return Ok(None);
             }
             let (again, timeout) = self
                 .returned
@@ -85,20 +90,22 @@ mod tests {
     fn one_borrower_at_a_time_and_waiting_can_be_given_up() {
         let gate = Gate::new(0_u32);
         let period = Duration::from_millis(1);
-        let mut first = gate.borrow(period, || Ok(())).expect("idle");
+        let borrow = |periods| gate.borrow(period, periods, || Ok(())).expect("no reason");
+        let mut first = borrow(0).expect("idle");
         first.with(|value| *value = 7);
         let error = gate
-            .borrow(period, || Err(Error::interrupted("test")))
+            .borrow(period, 1000, || Err(Error::interrupted("test")))
             .expect_err("held");
         assert_eq!(error.kind(), &ulib_core::ErrorKind::Interrupted);
+        assert!(borrow(0).is_none() && borrow(2).is_none(), "held");
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let mut second = gate.borrow(period, || Ok(())).expect("returned");
+                let mut second = borrow(u32::MAX).expect("returned");
                 second.with(|value| *value += 1);
             });
             drop(first);
         });
-        let mut third = gate.borrow(period, || Ok(())).expect("returned");
+        let mut third = borrow(u32::MAX).expect("returned");
         third.with(|value| assert_eq!(*value, 8));
     }
 }

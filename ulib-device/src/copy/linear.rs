@@ -89,7 +89,7 @@ pub fn download(src: &DeviceBytes, offset: usize, dst: &mut [u8], stream: &Strea
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Staged {
     Done,
-    /// There is no ring to be had: nothing was copied.
+    /// There is no ring to be had, or not soon: nothing was copied.
     NoRing,
 }
 

@@ -13,7 +13,8 @@
 //!
 //! Large copies from or to ordinary memory go through a ring of pinned buffers filled by several threads, which is
 //! several times faster than what the driver does with such memory. The ring is made when it is first needed and has at
-//! most 64 MiB for each device. Long blocking copies ask [`hooks::poll`](crate::hooks::poll) about every 20 ms whether
+//! most 64 MiB for each device. One copy at a time uses it; another one that would have to wait for it longer than 200 ms
+//! goes directly. Long blocking copies ask [`hooks::poll`](crate::hooks::poll) about every 20 ms whether
 //! to go on.
 
 mod bounds;

@@ -18,6 +18,10 @@ const MOST_LANES: usize = 16;
 /// Smaller chunks cost more in calls than they gain by being spread.
 const LEAST_CHUNK_BYTES: usize = 1 << 20;
 
+/// A copy waits so many periods of the watch for the ring, then goes without. The ring's user may itself wait: its watch
+/// for a lock that the thread which calls this copy holds.
+const MOST_PERIODS: u32 = 10;
+
 /// The lanes of each device, made as copies first need them and kept. One copy at a time uses the ring, since it
 /// takes all cores there are.
 #[derive(Debug, Default)]
@@ -103,7 +107,10 @@ where
         return Ok(Staged::NoRing);
     }
     let _staging = Staging::enter();
-    let mut ring = RING.borrow(WATCH_PERIOD, || hooks::poll(0, work.total()))?;
+    let ask = || hooks::poll(0, work.total());
+    let Some(mut ring) = RING.borrow(WATCH_PERIOD, MOST_PERIODS, ask)? else {
+        return Ok(Staged::NoRing);
+    };
     ring.with(|ring| {
         let device = stream.device();
         let lanes = ring.lanes_of(device, plan.lanes);
