@@ -16,6 +16,7 @@ mod hooks;
 mod host_view;
 mod incoming;
 mod interop;
+mod interpreter;
 mod items;
 mod lease;
 mod objects;
@@ -24,52 +25,59 @@ mod placement;
 mod source;
 mod view;
 
+use pyo3::prelude::*;
+
 /// The native part of the package `uLib`.
-#[pyo3::pymodule(gil_used = false)]
-mod _ulib {
-    use pyo3::prelude::*;
+///
+/// A function, not a module with exports: those would make the classes before anything can be refused.
+#[pymodule(gil_used = false)]
+fn _ulib(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    interpreter::refuse_all_but_main(module.py())?;
+    hooks::install();
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    classes(module)?;
+    exceptions(module)?;
+    functions(module)
+}
 
-    #[pymodule_export]
-    use crate::bulk::BulkArray;
-    #[pymodule_export]
-    use crate::device::{
-        device_count, device_errors, device_held, device_memory_info, device_name,
-        device_unavailable_reason,
-    };
-    #[pymodule_export]
-    use crate::errors::{
-        DeviceUnavailableError, DriverError, ForkedError, OutOfMemoryError, ResidencyError,
-    };
-    #[pymodule_export]
-    use crate::host_view::HostView;
-    #[pymodule_export]
-    use crate::interop::array_interface::HostBytes;
-    #[pymodule_export]
-    use crate::lease::DeviceView;
-    #[pymodule_export]
-    use crate::objects::event_table::EventTable;
-    #[pymodule_export]
-    use crate::objects::float_collection::FloatCollection;
-    #[pymodule_export]
-    use crate::objects::geant_event_collection::GeantEventCollection;
-    #[pymodule_export]
-    use crate::objects::image::Image;
-    #[pymodule_export]
-    use crate::objects::line_collection::LineCollection;
-    #[pymodule_export]
-    use crate::objects::multi_vox_image::MultiVoxImage;
-    #[pymodule_export]
-    use crate::objects::muon_scatter_collection::MuonScatterCollection;
-    #[pymodule_export]
-    use crate::objects::vox_image::VoxImage;
-    #[pymodule_export]
-    use crate::placement::{Placed, Transfers};
-    #[pymodule_export]
-    use crate::view::ArrayView;
+fn classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<placement::Placed>()?;
+    module.add_class::<placement::Transfers>()?;
+    module.add_class::<bulk::BulkArray>()?;
+    module.add_class::<view::ArrayView>()?;
+    module.add_class::<lease::DeviceView>()?;
+    module.add_class::<host_view::HostView>()?;
+    module.add_class::<interop::array_interface::HostBytes>()?;
+    module.add_class::<objects::image::Image>()?;
+    module.add_class::<objects::vox_image::VoxImage>()?;
+    module.add_class::<objects::multi_vox_image::MultiVoxImage>()?;
+    module.add_class::<objects::event_table::EventTable>()?;
+    module.add_class::<objects::float_collection::FloatCollection>()?;
+    module.add_class::<objects::line_collection::LineCollection>()?;
+    module.add_class::<objects::muon_scatter_collection::MuonScatterCollection>()?;
+    module.add_class::<objects::geant_event_collection::GeantEventCollection>()
+}
 
-    #[pymodule_init]
-    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        crate::hooks::install();
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
-    }
+fn exceptions(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("DriverError", py.get_type::<errors::DriverError>())?;
+    module.add(
+        "DeviceUnavailableError",
+        py.get_type::<errors::DeviceUnavailableError>(),
+    )?;
+    module.add("ResidencyError", py.get_type::<errors::ResidencyError>())?;
+    module.add("ForkedError", py.get_type::<errors::ForkedError>())?;
+    module.add(
+        "OutOfMemoryError",
+        py.get_type::<errors::OutOfMemoryError>(),
+    )
+}
+
+fn functions(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(device::device_count, module)?)?;
+    module.add_function(wrap_pyfunction!(device::device_unavailable_reason, module)?)?;
+    module.add_function(wrap_pyfunction!(device::device_name, module)?)?;
+    module.add_function(wrap_pyfunction!(device::device_memory_info, module)?)?;
+    module.add_function(wrap_pyfunction!(device::device_held, module)?)?;
+    module.add_function(wrap_pyfunction!(device::device_errors, module)?)
 }

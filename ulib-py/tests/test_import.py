@@ -142,3 +142,56 @@ if {when!r} == "modules":
 """
     )
     assert done.stdout == "done\n" and "panic" not in done.stderr, done.stderr
+
+
+SUBINTERPRETERS = """
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+
+def create():
+    try:
+        return interpreters.create("legacy")  # the kind that any extension module may be imported in
+    except TypeError:
+        return interpreters.create(isolated=False)
+
+TRY = '''
+try:
+    import uLib
+except ImportError as error:
+    assert "interpreter" in str(error), error
+else:
+    keep = [uLib.FloatCollection(3), uLib.VoxImage(2, 2, 2).Grid()]
+    raise AssertionError("imported")
+'''
+
+def run(which, code):
+    failed = interpreters.run_string(which, code)
+    assert failed is None, failed
+"""
+
+
+@pytest.mark.parametrize("main", ["never", "before", "after"])
+def test_a_subinterpreter_is_refused_cleanly(python, main):
+    done = python(
+        SUBINTERPRETERS
+        + f"""
+if {main!r} == "before":
+    import uLib
+several = [create() for _ in range(3)]
+for one in several:
+    run(one, TRY)
+    run(one, TRY)
+if {main!r} != "never":
+    import uLib
+    floats = uLib.FloatCollection([1, 2])
+    assert floats.Sum() == 3 and uLib.VoxImage(2, 2, 2).Grid().Shape == (2, 2, 2)
+interpreters.destroy(several[0])
+if {main!r} != "never":
+    assert floats.GetValue(1) == 2 and uLib.VoxImage(2, 2, 2).Sum() == 0
+print("end", flush=True)
+""",
+        timeout=30,
+    )
+    assert done.stdout == "end\n"

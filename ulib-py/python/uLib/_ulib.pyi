@@ -1,7 +1,7 @@
 """The native part of uLib."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any, Final, final
 
@@ -130,7 +130,7 @@ class BulkArray(Placed):
         """Sets every element, where the array is."""
     def Scale(self, factor: float) -> None:
         """Multiplies every element, where the array is."""
-    def Sum(self, axis: int | Sequence[int] | None = None) -> Any:
+    def Sum(self, axis: int | Iterable[int] | None = None) -> Any:
         """The sum of all elements, or the sums over some axes, where the array is."""
     def DeviceView(self) -> DeviceView:
         """The array on its device, lent for as long as the view lives."""
@@ -246,15 +246,15 @@ class Image(BulkArray):
         """Removes all voxels."""
     def GetSpacing(self) -> tuple[float, float, float]:
         """The size of one voxel."""
-    def SetSpacing(self, spacing: Sequence[float]) -> None:
+    def SetSpacing(self, spacing: Iterable[float]) -> None:
         """Sets the size of one voxel."""
     def GetOrigin(self) -> tuple[float, float, float]:
         """Where the grid starts inside the object."""
-    def SetOrigin(self, origin: Sequence[float]) -> None:
+    def SetOrigin(self, origin: Iterable[float]) -> None:
         """Sets where the grid starts inside the object."""
     def GetPosition(self) -> tuple[float, float, float]:
         """Where the object stands."""
-    def SetPosition(self, position: Sequence[float]) -> None:
+    def SetPosition(self, position: Iterable[float]) -> None:
         """Sets where the object stands."""
     def GetDataOrder(self) -> str:
         """The order of the voxels in memory, fastest axis first."""
@@ -270,13 +270,13 @@ class Image(BulkArray):
         """The flat index of a voxel."""
     def UnMap(self, index: int) -> tuple[int, int, int]:
         """The triple of the voxel with this flat index."""
-    def GetWorldPoint(self, local: Sequence[float]) -> tuple[float, float, float]:
+    def GetWorldPoint(self, local: Iterable[float]) -> tuple[float, float, float]:
         """The world point of a local one."""
-    def GetLocalPoint(self, world: Sequence[float]) -> tuple[float, float, float]:
+    def GetLocalPoint(self, world: Iterable[float]) -> tuple[float, float, float]:
         """The local point of a world one."""
-    def Find(self, world: Sequence[float]) -> tuple[int, int, int]:
+    def Find(self, world: Iterable[float]) -> tuple[int, int, int]:
         """The triple of the voxel a world point falls into, which need not exist."""
-    def IsInsideBounds(self, world: Sequence[float]) -> bool:
+    def IsInsideBounds(self, world: Iterable[float]) -> bool:
         """Whether a world point lies in the image or on its surface."""
     def IsInsideGrid(self, x: int, y: int, z: int) -> bool:
         """Whether the voxel exists."""
@@ -291,9 +291,9 @@ class VoxImage(Image):
         ny: int | None = None,
         nz: int | None = None,
         voxel_bytes: int = 8,
-        spacing: Sequence[float] = ...,
-        origin: Sequence[float] = ...,
-        position: Sequence[float] = ...,
+        spacing: Iterable[float] = ...,
+        origin: Iterable[float] = ...,
+        position: Iterable[float] = ...,
         order: str = "XYZ",
     ) -> Self: ...
     @property
@@ -321,9 +321,9 @@ class MultiVoxImage(Image):
         nz: int | None = None,
         channels: int = 1,
         components: int = 1,
-        spacing: Sequence[float] = ...,
-        origin: Sequence[float] = ...,
-        position: Sequence[float] = ...,
+        spacing: Iterable[float] = ...,
+        origin: Iterable[float] = ...,
+        position: Iterable[float] = ...,
         order: str = "XYZ",
     ) -> Self: ...
     @property
@@ -362,7 +362,7 @@ class EventTable(BulkArray):
     @property
     def Rows(self) -> int:
         """How many rows there are."""
-    def AddRow(self, row: Sequence[float]) -> None:
+    def AddRow(self, row: Iterable[float]) -> None:
         """Adds one row at the end."""
     def AddRows(self, rows: ArrayLike) -> None:
         """Adds rows at the end, from an array ``(n, columns)``."""
@@ -376,7 +376,7 @@ class EventTable(BulkArray):
         """Sets the number in one cell."""
     def GetRow(self, row: int) -> tuple[float, ...]:
         """The numbers of one row."""
-    def SetRow(self, row: int, numbers: Sequence[float]) -> None:
+    def SetRow(self, row: int, numbers: Iterable[float]) -> None:
         """Replaces the numbers of one row."""
     def Column(self, name: str) -> ArrayView:
         """One column, as an array over the same memory."""
@@ -398,7 +398,7 @@ class FloatCollection(BulkArray):
         """Replaces the number at ``index``."""
     def Append(self, value: float) -> None:
         """Adds a number at the end."""
-    def Extend(self, values: Sequence[float]) -> None:
+    def Extend(self, values: Iterable[float]) -> None:
         """Adds numbers at the end."""
     def Resize(self, count: int) -> None:
         """Makes the collection this many numbers long."""
@@ -414,11 +414,11 @@ class LineCollection(BulkArray):
     """Lines in space, one after the other."""
 
     def __new__(cls, count: int = 0) -> Self: ...
-    def Append(self, origin: Sequence[float], direction: Sequence[float]) -> None:
+    def Append(self, origin: Iterable[float], direction: Iterable[float]) -> None:
         """Adds a line at the end."""
     def GetLine(self, index: int) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
         """Origin and direction of a line."""
-    def SetLine(self, index: int, origin: Sequence[float], direction: Sequence[float]) -> None:
+    def SetLine(self, index: int, origin: Iterable[float], direction: Iterable[float]) -> None:
         """Replaces a line."""
     def Resize(self, count: int) -> None:
         """Makes the collection this many lines long."""
@@ -448,8 +448,8 @@ class MuonScatterCollection(BulkArray):
     def MomentumPrime(self) -> ArrayView: ...
     def Append(
         self,
-        line_in: tuple[Sequence[float], Sequence[float]],
-        line_out: tuple[Sequence[float], Sequence[float]],
+        line_in: tuple[Iterable[float], Iterable[float]],
+        line_out: tuple[Iterable[float], Iterable[float]],
         momentum: float = 0.0,
         momentum_prime: float = 0.0,
     ) -> None:
@@ -469,7 +469,7 @@ class MuonScatterCollection(BulkArray):
 class GeantEventCollection(Placed):
     """Simulated events: a path and a name each, always on the host."""
 
-    def __new__(cls, events: Sequence[tuple[str, str]] = ...) -> Self: ...
+    def __new__(cls, events: Iterable[tuple[str, str]] | None = None) -> Self: ...
     def Append(self, path: str, name: str) -> None:
         """Adds an event at the end."""
     def GetEvent(self, index: int) -> tuple[str, str]:
