@@ -52,14 +52,13 @@ impl LaunchConfig {
         }
     }
 
-    /// Threads in all.
+    /// Threads in all; `u128::MAX` for numbers beyond it, which no device can launch.
     #[must_use]
     pub fn threads(&self) -> u128 {
         self.grid
             .iter()
             .chain(&self.block)
-            .map(|&n| u128::from(n))
-            .product()
+            .fold(1, |threads, &n| threads.saturating_mul(u128::from(n)))
     }
 
     /// Checks the numbers against what a device, and a kernel on it, can do.

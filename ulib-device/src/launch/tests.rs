@@ -84,3 +84,17 @@ fn a_strided_launch_covers_small_counts_and_is_bounded_for_large_ones() {
     );
     assert_eq!(LaunchConfig::strided_over(2, 10, 0).grid, [10, 1, 1]);
 }
+
+#[test]
+fn threads_of_any_numbers_are_counted_without_overflow() {
+    let most = u32::MAX;
+    assert_eq!(config([most; 3], [most; 3], 0).threads(), u128::MAX);
+    assert_eq!(config([most; 3], [0, most, most], 0).threads(), 0);
+    let exact = u128::from(most).pow(4);
+    assert_eq!(config([most; 3], [most, 1, 1], 0).threads(), exact);
+    assert!(
+        config([most; 3], [most; 3], most)
+            .check(&limits(), most, most)
+            .is_err()
+    );
+}
