@@ -84,6 +84,30 @@ fn programs_the_driver_refuses() {
     );
 }
 
+/// What starts like machine code would be read past its end.
+#[test]
+fn only_text_is_loaded_without_a_promise() {
+    let Some(driver) = common::gpu() else { return };
+    let calls = || {
+        let session = driver.session();
+        session.map(|session| session.count("cuModuleLoadDataEx"))
+    };
+    let before = calls();
+    for text in ["\u{7f}ELF\u{2}\u{1}\u{1}", "\0", ".version 7.0\0", "a\u{1}"] {
+        let error = Module::load(&device(), text).unwrap_err();
+        assert_eq!(*error.kind(), ErrorKind::InvalidArgument, "{error}");
+    }
+    assert_eq!(calls(), before, "the driver never saw it");
+    // Whitespace and comments are text.
+    Module::load(&device(), format!("// text\r\n\t{PTX}")).unwrap();
+    // SAFETY: PTX text, which ends where the added NUL is.
+    let module = unsafe { Module::load_image(&device(), PTX.as_bytes()) }.unwrap();
+    assert!(module.function("ulib_test_nothing").is_ok());
+    // SAFETY: it is refused.
+    let error = unsafe { Module::load_image(&device(), &[]) }.unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::InvalidArgument);
+}
+
 #[test]
 fn a_function_keeps_its_program_loaded() {
     let Some(session) = common::fake_only() else {

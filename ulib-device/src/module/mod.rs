@@ -32,21 +32,41 @@ struct Inner {
 }
 
 impl Module {
-    /// Loads a program: PTX text, which the driver translates, or a cubin or fatbin for this kind of device.
+    /// Loads a program from PTX text, which the driver translates.
     ///
     /// # Errors
-    /// Kind `InvalidArgument` for an empty image; kind `Driver` when the driver refuses the program, with the
-    /// translator's own messages; kind `Forked` in a forked child.
-    pub fn load(device: &Device, image: impl AsRef<[u8]>) -> Result<Self> {
-        let image = image.as_ref();
-        if image.is_empty() {
-            return Err(Error::invalid(
-                "Module::load",
-                "image",
-                "empty",
-                "PTX text, a cubin or a fatbin",
-            ));
+    /// Kind `InvalidArgument` for no text, and for text with a character that no text has, such as NUL or the first one
+    /// of a cubin; kind `Driver` when the driver refuses the program, with the translator's own messages; kind `Forked`
+    /// in a forked child.
+    pub fn load(device: &Device, ptx: impl AsRef<str>) -> Result<Self> {
+        let ptx = ptx.as_ref();
+        not_empty("Module::load", "ptx", ptx.as_bytes())?;
+        // The driver takes what begins like a binary for one, and believes the sizes in it.
+        if let Some(at) = ptx.find(|c: char| c.is_ascii_control() && !c.is_ascii_whitespace()) {
+            let found = format!("{:?} at {at}", &ptx[at..=at]);
+            return Err(Error::invalid("Module::load", "ptx", found, "PTX text"));
         }
+        // SAFETY: no binary is UTF-8 without control characters, so the driver reads this as text, up to the NUL.
+        unsafe { Self::load_terminated(device, ptx.as_bytes()) }
+    }
+
+    /// Loads a program from machine code for this kind of device: a cubin or a fatbin. PTX text will do as well.
+    ///
+    /// # Safety
+    /// The image is complete and well formed, as the tools that make such images write it: the driver is not told how
+    /// long it is, and trusts the sizes it finds in it.
+    ///
+    /// # Errors
+    /// Kind `InvalidArgument` for an empty image; else as [`load`](Self::load).
+    pub unsafe fn load_image(device: &Device, image: &[u8]) -> Result<Self> {
+        not_empty("Module::load_image", "image", image)?;
+        // SAFETY: the caller promises what is asked for.
+        unsafe { Self::load_terminated(device, image) }
+    }
+
+    /// # Safety
+    /// The image is text, or a binary as [`load_image`](Self::load_image) wants it.
+    unsafe fn load_terminated(device: &Device, image: &[u8]) -> Result<Self> {
         let _context = device.bind()?;
         // The driver takes PTX as text that ends with NUL; one more byte after a binary changes nothing.
         let mut terminated = Vec::with_capacity(image.len() + 1);
@@ -56,8 +76,9 @@ impl Module {
         let mut log = jit::Log::new();
         let status = relaxed_capture(|| {
             log.with_options(|count, options, values| {
-                // SAFETY: the device's context is current, by the guard; the image ends with NUL and lives through
-                // the call, as do the option arrays of `count` entries; the call writes one pointer.
+                // SAFETY: the device's context is current, by the guard; the image ends with NUL, or is a binary that
+                // ends where it says, by the caller's promise; it lives through the call, as do the option arrays of
+                // `count` entries; the call writes one pointer.
                 unsafe {
                     (device.table().cuModuleLoadDataEx)(
                         &raw mut module,
@@ -135,6 +156,13 @@ impl Drop for Inner {
             (table.cuModuleUnload)(raw)
         });
     }
+}
+
+fn not_empty(op: &'static str, argument: &'static str, image: &[u8]) -> Result<()> {
+    if image.is_empty() {
+        return Err(Error::invalid(op, argument, "empty", "a program"));
+    }
+    Ok(())
 }
 
 fn c_name(op: &'static str, name: &str) -> Result<CString> {
