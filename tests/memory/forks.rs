@@ -1,11 +1,12 @@
 //! A forked child of a process that uses the driver.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Barrier;
 
 use ulib_core::ErrorKind;
-use ulib_device::copy;
-use ulib_device::memory::{DeviceBytes, DeviceMemoryResource, PoolResource};
+use ulib_device::memory::{Access, DeviceBytes, DeviceMemoryResource, PoolResource};
 use ulib_device::pinned::PinnedPool;
+use ulib_device::{Kernel, copy};
 
 use crate::setup::{card, pattern};
 
@@ -71,4 +72,50 @@ fn a_child_reads_pinned_memory_and_its_destructors_leave_the_driver_alone() {
     let mut back = vec![0; bytes.len()];
     copy::download(&memory, 0, &mut back, &card.stream).unwrap();
     assert!(back == bytes);
+}
+
+/// A child forked while another thread holds the lock of a piece of memory, and waits for nobody.
+#[test]
+fn a_child_does_not_wait_for_locks_of_threads_it_does_not_have() {
+    let Some(card) = card() else { return };
+    let memory = DeviceBytes::allocate(&card.stream, 64).unwrap();
+    let kernel = Kernel {
+        ptx: "no program",
+        entry: "nothing",
+    };
+    let calls = |card: &crate::setup::Card| card.fake().map(|fake| fake.total_calls());
+    let (held, done) = (Barrier::new(2), Barrier::new(2));
+    let memory = &memory;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            memory
+                .queue_on(&card.stream, Access::Read, || {
+                    held.wait();
+                    done.wait();
+                    Ok(())
+                })
+                .unwrap();
+        });
+        held.wait();
+        let before = calls(&card);
+        let passed = in_child(|| {
+            let resource = card.device.memory_resource();
+            let refused = [
+                memory.use_on(&card.stream, Access::Write),
+                memory.synchronize(),
+                copy::fill(memory, 0, 64, &[1], &card.stream),
+                copy::copy_device(memory, 0, memory, 32, 32, &card.stream),
+                resource.allocate(8, &card.stream).map(drop),
+                resource.trim(),
+                card.device.set_memory_resource(resource.clone()).map(drop),
+                kernel.function(&card.device).map(drop),
+            ];
+            for outcome in refused {
+                assert_eq!(outcome.expect_err("forked").kind(), &ErrorKind::Forked);
+            }
+            assert_eq!(calls(&card), before, "the driver was called");
+        });
+        done.wait();
+        assert!(passed);
+    });
 }

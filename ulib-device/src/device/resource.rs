@@ -1,7 +1,8 @@
 //! Where a device's memory comes from, and how much of it is in use.
 
 use super::{Device, same_device};
-use crate::memory::{DeviceMemoryResource, Held, default_resource, held};
+use crate::driver::{Driver, forked};
+use crate::memory::{DeviceMemoryResource, DriverResource, Held, default_resource, held};
 use std::sync::{Arc, PoisonError, RwLock};
 use ulib_core::{ErrorKind, Result};
 
@@ -11,9 +12,13 @@ pub(super) struct ResourceSlot(RwLock<Option<Arc<dyn DeviceMemoryResource>>>);
 
 impl Device {
     /// Where allocations on this device come from: what was set, or else a stream-ordered pool of this crate's own,
-    /// or the plain driver where the device has no pools.
+    /// or the plain driver where the device has no pools. In a forked child one that refuses everything.
     #[must_use]
     pub fn memory_resource(&self) -> Arc<dyn DeviceMemoryResource> {
+        if forked() {
+            // The lock may be held by a thread that does not exist here.
+            return Arc::new(DriverResource::new(self));
+        }
         let slot = &self.0.resource.0;
         if let Some(resource) = &*slot.read().unwrap_or_else(PoisonError::into_inner) {
             return Arc::clone(resource);
@@ -34,11 +39,12 @@ impl Device {
     /// in use. Memory already given out goes back to the resource that gave it.
     ///
     /// # Errors
-    /// Kind `InvalidArgument` when the resource is one of another device.
+    /// Kind `InvalidArgument` when the resource is one of another device; kind `Forked` in a forked child.
     pub fn set_memory_resource(
         &self,
         resource: Arc<dyn DeviceMemoryResource>,
     ) -> Result<Option<Arc<dyn DeviceMemoryResource>>> {
+        Driver::ready()?;
         same_device("set_memory_resource", self, resource.device())?;
         let mut slot = self
             .0

@@ -10,7 +10,8 @@ use ulib_core::{Context, Error, Result};
 
 use super::uses::Uses;
 use super::{DeviceMemoryResource, held, kept};
-use crate::{Device, Stream, driver};
+use crate::driver::{Driver, forked};
+use crate::{Device, Stream};
 
 /// What work on a stream does with a piece of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -94,6 +95,7 @@ impl DeviceBytes {
                 Uses::default(),
             ));
         }
+        Driver::ready()?;
         let ptr = resource.allocate(len, stream)?;
         held::add(of_stream, len);
         Ok(Self::with_owner(
@@ -185,6 +187,8 @@ impl DeviceBytes {
         if self.len == 0 {
             return queue();
         }
+        // Before the lock, which in a forked child may be held by a thread that does not exist there.
+        Driver::ready()?;
         let mut uses = self.uses();
         uses.add(stream, access)?;
         queue()
@@ -240,6 +244,7 @@ impl DeviceBytes {
     ///
     /// Whatever the driver says, including failures of the work itself.
     pub fn synchronize(&self) -> Result<()> {
+        Driver::ready()?;
         self.uses().synchronize()
     }
 
@@ -260,7 +265,7 @@ impl DeviceBytes {
     /// Gives the memory back once.
     fn release(&mut self) -> Result<()> {
         let owner = std::mem::replace(&mut self.owner, Owner::Nobody);
-        if driver::forked() {
+        if forked() {
             // The resource is a shared handle whose memory stays with the parent; a foreign owner is left alone.
             return Ok(());
         }

@@ -64,6 +64,8 @@ unsafe impl DeviceMemoryResource for DriverResource {
         if bytes == 0 {
             return Ok(0);
         }
+        // Before any lock, which in a forked child may be held by a thread that does not exist there.
+        Driver::ready()?;
         self.free_waiting();
         self.try_allocate(bytes)
             .map_err(|error| out_of_memory(&self.device, bytes, error))
@@ -87,6 +89,7 @@ unsafe impl DeviceMemoryResource for DriverResource {
     }
 
     fn trim(&self) -> Result<()> {
+        Driver::ready()?;
         kept::retry();
         self.free_waiting();
         Ok(())

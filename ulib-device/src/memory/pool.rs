@@ -262,6 +262,8 @@ unsafe impl DeviceMemoryResource for PoolResource {
         if bytes == 0 {
             return Ok(0);
         }
+        // Before any lock, which in a forked child may be held by a thread that does not exist there.
+        Driver::ready()?;
         self.free_waiting();
         let first = match self.try_allocate(bytes, stream) {
             Err(error) if is_out_of_memory(&error) => error,
@@ -305,6 +307,7 @@ unsafe impl DeviceMemoryResource for PoolResource {
     }
 
     fn trim(&self) -> Result<()> {
+        Driver::ready()?;
         kept::retry();
         self.free_waiting();
         self.device.synchronize()?;

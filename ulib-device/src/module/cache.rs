@@ -2,6 +2,7 @@
 
 use super::{Function, Module};
 use crate::device::Device;
+use crate::driver::Driver;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use ulib_core::{Context, Result};
@@ -46,6 +47,8 @@ struct Loaded {
 
 impl Cache {
     fn function(&self, kernel: &Kernel, device: &Device) -> Result<Function> {
+        // First: in a forked child the lock may be held by a thread that does not exist there.
+        Driver::ready()?;
         let text = (kernel.ptx.as_ptr() as usize, kernel.ptx.len());
         // Held through the load, so that a kernel wanted by several threads at once is translated once.
         let mut loaded = self.0.lock().unwrap_or_else(PoisonError::into_inner);
