@@ -1,14 +1,19 @@
 //! Policies, lack of memory, and transfers that nobody asked for.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Weak, mpsc};
+use std::time::Duration;
 
 use crate::common;
 use crate::support::{
     CHANGED, DEVICE, Implicit, NOTHING, device, kernel_fill, moved, numbers, on_device, on_host,
     set, value, values,
 };
-use ulib_core::{DeviceIfFits, ErrorKind, HonourPreference, HostOnly, Residency};
+use ulib_core::{
+    Decision, DeviceIfFits, ErrorKind, HonourPreference, HostOnly, PlacementPolicy,
+    PlacementRequest, Residency,
+};
+use ulib_device::block::Block;
 use ulib_device::transfers::{self, ImplicitTransfers};
 use ulib_device::{Stream, hooks};
 
@@ -229,4 +234,41 @@ fn an_interrupted_copy_leaves_the_state_as_it_was() {
     assert_eq!(*block.update().unwrap_err().kind(), ErrorKind::Interrupted);
     assert_eq!(block.location().to_string(), CHANGED);
     assert_eq!(value(&block, 0), 1);
+}
+
+/// Says that where the data is preferred is fine, and asks the block when it is dropped.
+#[derive(Debug)]
+struct AsksWhenDropped {
+    block: Weak<Block>,
+    heard: mpsc::Sender<String>,
+}
+
+impl PlacementPolicy for AsksWhenDropped {
+    fn decide(&self, request: &PlacementRequest<'_>) -> Decision {
+        Decision::as_preferred(request)
+    }
+}
+
+impl Drop for AsksWhenDropped {
+    fn drop(&mut self) {
+        if let Some(block) = self.block.upgrade() {
+            self.heard.send(block.location().to_string()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_policy_may_ask_the_block_when_it_is_replaced() {
+    let (heard, hear) = mpsc::channel();
+    // On a thread of its own, so that one that waits for itself fails the test and does not hang it.
+    std::thread::spawn(move || {
+        let block = Arc::new(on_host(1));
+        block.set_policy(Arc::new(AsksWhenDropped {
+            block: Arc::downgrade(&block),
+            heard,
+        }));
+        block.set_policy(Arc::new(HostOnly));
+    });
+    let answer = hear.recv_timeout(Duration::from_secs(20));
+    assert_eq!(answer.as_deref(), Ok("Host"));
 }

@@ -53,9 +53,12 @@ impl Block {
     ///
     /// The policy is asked while the block is locked, so it must not access the block.
     pub fn set_policy(&self, policy: Arc<dyn PlacementPolicy>) {
-        if let Ok(mut state) = self.inner.state.lock("set_policy") {
-            state.policy = Some(policy);
-        }
+        let before = match self.inner.state.lock("set_policy") {
+            Ok(mut state) => state.policy.replace(policy),
+            Err(_) => return,
+        };
+        // Its destructor is somebody else's code, which may ask the block.
+        drop(before);
     }
 
     /// Puts the data where it is preferred, if the host has the newer copy and it can be there, and waits for our own
