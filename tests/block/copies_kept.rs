@@ -20,11 +20,12 @@ fn lease_in_use(outsider: &Outsider) -> (Block, Lease) {
     (block, lease)
 }
 
-/// Memory of the size of the copy, written and read at once.
-fn write_and_read_elsewhere() {
+/// Memory of the size of the copy, written and read, and what happens in between.
+fn write_and_read_elsewhere(in_between: impl FnOnce()) {
     let (len, stream) = (4 * N as usize, Stream::non_blocking(&device()).unwrap());
     let other = DeviceBytes::allocate(&stream, len).unwrap();
     copy::upload(&other, 0, &vec![7; len], &stream).unwrap();
+    in_between();
     let mut back = vec![0; len];
     copy::download(&other, 0, &mut back, &stream).unwrap();
     assert!(back.iter().all(|&byte| byte == 7));
@@ -63,10 +64,18 @@ fn a_lease_dropped_during_a_capture_keeps_the_copy_until_its_outsiders_are_done(
     let pending = driver.session().map(fakecuda::Session::pending);
     drop(lease);
     assert_eq!(driver.session().map(fakecuda::Session::pending), pending);
-    write_and_read_elsewhere();
+    write_and_read_elsewhere(|| {});
     end_capture(&blocking);
-    // The outsider gets on with it, after which the copy is freed.
-    write_and_read_elsewhere();
+    // What is freed in the order of the default stream would be free now, and the outsider still at work.
+    let legacy = Stream::legacy(&device());
+    drop(DeviceBytes::allocate(&legacy, 4).unwrap());
+    legacy.synchronize().unwrap();
+    // The outsider gets on with it, which must not reach memory that somebody else got meanwhile.
+    write_and_read_elsewhere(|| {
+        if let Some(fake) = driver.session() {
+            fake.deferred(false);
+        }
+    });
     drop(block);
     device().memory_resource().trim().unwrap();
     let errors = device().errors();
@@ -93,9 +102,7 @@ fn a_copy_is_not_freed_when_the_wait_for_its_outsiders_fails() {
         drop(lease);
         session.fail_nothing();
         assert!(session.pending() > 0, "{call} {code}");
-        write_and_read_elsewhere();
-        session.deferred(false);
-        write_and_read_elsewhere();
+        write_and_read_elsewhere(|| session.deferred(false));
         drop(block);
         device().memory_resource().trim().unwrap();
         assert_eq!(session.faults(), Vec::<String>::new(), "{call} {code}");

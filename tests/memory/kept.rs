@@ -62,14 +62,31 @@ fn memory_last_used_on_a_captured_stream_stays_out_of_the_graph() {
     // One is freed on the captured stream, one was used on it.
     let freed_there = DeviceBytes::allocate_from(pool.clone(), &card.stream, LEN).unwrap();
     let used_there = DeviceBytes::allocate_from(pool.clone(), &other, LEN).unwrap();
+    card.stream.wait_for(&other).unwrap();
+    deferred(&card, true);
     copy::fill(&freed_there, 0, LEN, &[1], &other).unwrap();
     copy::fill(&used_there, 0, LEN, &[1], &card.stream).unwrap();
-    deferred(&card, true);
     captured(&card, &card.stream, || {
         drop((freed_there, used_there));
         assert!(!other.is_capturing().unwrap(), "not drawn into the capture");
+        other.synchronize().unwrap();
     });
-    deferred(&card, false);
+    // Whatever is free now must not be reached by the fills.
+    for stream in [&card.stream, &other] {
+        drop(DeviceBytes::allocate_from(pool.clone(), stream, 8).unwrap());
+        stream.synchronize().unwrap();
+        let again = [(); 2].map(|()| {
+            let memory = DeviceBytes::allocate_from(pool.clone(), stream, LEN).unwrap();
+            copy::upload(&memory, 0, &[7; LEN], stream).unwrap();
+            memory
+        });
+        deferred(&card, false);
+        for memory in &again {
+            let mut back = [0; LEN];
+            copy::download(memory, 0, &mut back, stream).unwrap();
+            assert!(back == [7; LEN]);
+        }
+    }
     pool.trim().unwrap();
     assert_eq!(pool.used_bytes().unwrap(), 0);
     no_faults(&card);
