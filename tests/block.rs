@@ -22,6 +22,8 @@ mod busy;
 mod copies_kept;
 #[path = "block/events.rs"]
 mod events;
+#[path = "block/exports.rs"]
+mod exports;
 #[path = "block/faults.rs"]
 mod faults;
 #[path = "block/forks.rs"]

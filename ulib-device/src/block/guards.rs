@@ -72,6 +72,8 @@ pub struct HostMut<'a> {
     buffer: Arc<HostBuf>,
     /// Whether the device copy is the truth, so that it gets the bytes when the guard ends.
     write_through: bool,
+    /// Whether exports show other buffers, too, which get the bytes when the guard ends.
+    shown_elsewhere: bool,
 }
 
 impl HostMut<'_> {
@@ -85,10 +87,15 @@ impl HostMut<'_> {
     }
 
     fn finish(&mut self) -> Result<()> {
-        if !std::mem::take(&mut self.write_through) {
+        let write_through = std::mem::take(&mut self.write_through);
+        if !std::mem::take(&mut self.shown_elsewhere) && !write_through {
             return Ok(());
         }
-        let state = self.block.inner.state.lock("commit")?;
+        let mut state = self.block.inner.state.lock("commit")?;
+        state.show_changes(self.block.len);
+        if !write_through {
+            return Ok(());
+        }
         // Admitted when the guard was made.
         let access = self.block.access(Cause::Explicit);
         state.write_through(0, self, &access)
@@ -208,6 +215,7 @@ impl Block {
             None,
             wanted,
         )?;
+        state.show(self.len);
         Ok(sharing.0)
     }
 
@@ -239,11 +247,13 @@ impl Block {
         let write_through = self.fetch(&mut state, op, event, wanted)?;
         state.rejoin_exported(self.len);
         let buffer = Arc::clone(&state.host);
+        let shown_elsewhere = !state.exported.is_empty();
         drop(state);
         Ok(HostMut {
             block: self,
             buffer,
             write_through,
+            shown_elsewhere,
         })
     }
 
@@ -286,6 +296,9 @@ impl Block {
         let host = unsafe { state.host.bytes_mut(self.len) };
         if let Some(place) = host.get_mut(range) {
             place.copy_from_slice(bytes);
+        }
+        if !state.exported.is_empty() {
+            state.show_changes(self.len);
         }
         Ok(())
     }

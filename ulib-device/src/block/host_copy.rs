@@ -12,6 +12,26 @@ use super::host::{HostBuf, PINNED_SIZES};
 use super::state::{Access, State, download_part};
 use crate::Device;
 
+/// A host buffer that is not the host copy any more, and that read-only exports show.
+#[derive(Debug)]
+pub(super) struct Shown {
+    pub(super) buffer: Arc<HostBuf>,
+    /// Whether the host copy has changed since this got its content.
+    stale: bool,
+}
+
+impl Shown {
+    /// Whether it can be given the content of the host copy, and lacks it.
+    pub(super) fn is_due(&self) -> bool {
+        self.stale && self.is_free()
+    }
+
+    /// Whether exports show it and no Rust guard keeps its content.
+    fn is_free(&self) -> bool {
+        self.buffer.exports.get() > 0 && self.buffer.guards.get() == 0
+    }
+}
+
 impl State {
     /// Copies the device copy home. Memory under a Rust guard is never overwritten: then a fresh buffer takes over.
     pub(super) fn refresh(&mut self, access: &Access<'_>) -> Result<()> {
@@ -22,52 +42,72 @@ impl State {
         let bytes = unsafe { into.bytes_mut(access.len) };
         download_part(&copy, 0, bytes, access.counters)?;
         self.swap_host(into);
+        self.show_changes(access.len);
         Ok(())
     }
 
-    /// A buffer without guards to put the content into: the one that exports show, the present one, or a fresh one.
+    /// A buffer without guards to put the content into: one that exports show, the present one, or a fresh one.
     fn writable_buffer(&self, device: &Device, len: usize) -> Result<Arc<HostBuf>> {
-        let shown = self
-            .exported
-            .as_ref()
-            .filter(|shown| shown.exports.get() > 0);
-        if let Some(free) = shown
-            .into_iter()
-            .chain([&self.host])
-            .find(|buffer| buffer.guards.get() == 0)
-        {
-            return Ok(Arc::clone(free));
+        if self.host.guards.get() == 0 && self.host.exports.get() > 0 {
+            return Ok(Arc::clone(&self.host));
+        }
+        if let Some(shown) = self.exported.iter().find(|shown| shown.is_free()) {
+            return Ok(Arc::clone(&shown.buffer));
+        }
+        if self.host.guards.get() == 0 {
+            return Ok(Arc::clone(&self.host));
         }
         Ok(Arc::new(self.host.sibling(device, len)?))
     }
 
     fn swap_host(&mut self, host: Arc<HostBuf>) {
-        if self
-            .exported
-            .as_ref()
-            .is_some_and(|shown| Arc::ptr_eq(shown, &host) || shown.exports.get() == 0)
-        {
-            self.exported = None;
+        if Arc::ptr_eq(&self.host, &host) {
+            return;
         }
-        if !Arc::ptr_eq(&self.host, &host) {
-            let before = std::mem::replace(&mut self.host, host);
-            if before.exports.get() > 0 && self.exported.is_none() {
-                self.exported = Some(before);
+        self.exported
+            .retain(|shown| !Arc::ptr_eq(&shown.buffer, &host));
+        let buffer = std::mem::replace(&mut self.host, host);
+        if buffer.exports.get() > 0 {
+            let stale = true;
+            self.exported.push(Shown { buffer, stale });
+        }
+    }
+
+    /// Gives the content of the host copy, which has changed, to the other buffers that exports show. Those under a
+    /// Rust guard get it with the first access after that.
+    pub(super) fn show_changes(&mut self, len: usize) {
+        for shown in &mut self.exported {
+            shown.stale = true;
+        }
+        self.show(len);
+    }
+
+    /// Gives the content of the host copy to the other buffers that exports show and that lack it.
+    pub(super) fn show(&mut self, len: usize) {
+        self.exported.retain(|shown| shown.buffer.exports.get() > 0);
+        for shown in &mut self.exported {
+            if shown.is_due() {
+                // SAFETY: the lock is held for writing and the buffer has no guards, so the destination is exclusive;
+                // the source is another buffer, since the host copy is never in the list, and nothing writes it.
+                unsafe {
+                    shown
+                        .buffer
+                        .bytes_mut(len)
+                        .copy_from_slice(self.host.bytes(len));
+                }
+                shown.stale = false;
             }
         }
     }
 
-    /// Before host code writes a current host copy: moves it back to the buffer that exports show, if it had to leave.
-    /// The caller has the block exclusively.
+    /// Before host code writes a current host copy: moves it back to a buffer that exports show, if it had to leave.
+    /// The caller has the block exclusively. What other buffers show has to be brought up to date afterwards.
     pub(super) fn rejoin_exported(&mut self, len: usize) {
-        let shown = self
-            .exported
-            .as_ref()
-            .filter(|shown| shown.exports.get() > 0 && shown.guards.get() == 0);
-        if let Some(shown) = shown.cloned() {
-            // SAFETY: the lock is held for writing and `shown` has no guards, so the destination is exclusive; the
-            // source is another buffer, which nothing writes meanwhile.
-            unsafe { shown.bytes_mut(len).copy_from_slice(self.host.bytes(len)) };
+        self.show(len);
+        if self.host.exports.get() == 0
+            && let Some(shown) = self.exported.iter().find(|shown| shown.is_free())
+        {
+            let shown = Arc::clone(&shown.buffer);
             self.swap_host(shown);
         }
     }

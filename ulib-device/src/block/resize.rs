@@ -73,7 +73,7 @@ impl Block {
             Wanted::Nothing,
         )?;
         state.host = fresh;
-        state.exported = None;
+        state.exported.clear();
         drop(state);
         self.len = bytes.len();
         Ok(())
@@ -130,7 +130,7 @@ impl Block {
         added[..zeros].fill(0);
         added[zeros..].copy_from_slice(tail);
         state.host = host;
-        state.exported = None;
+        state.exported.clear();
         drop(state);
         self.len = len;
         Ok(())

@@ -14,6 +14,7 @@ use ulib_core::{
 
 use super::device_copy::{DeviceCopy, record};
 use super::host::{Count, HostBuf};
+use super::host_copy::Shown;
 use super::transfers::{Cause, Counters, Direction, admit};
 use crate::{Device, copy};
 
@@ -25,8 +26,8 @@ use crate::{Device, copy};
 pub(super) struct State {
     pub(super) residency: Residency,
     pub(super) host: Arc<HostBuf>,
-    /// An earlier host buffer that read-only exports still show, when a refresh could not go there.
-    pub(super) exported: Option<Arc<HostBuf>>,
+    /// Earlier host buffers that read-only exports still show.
+    pub(super) exported: Vec<Shown>,
     pub(super) device: Option<Arc<DeviceCopy>>,
     /// Device copies from before a resize whose address was given away without an end.
     pub(super) retired: Vec<Arc<DeviceCopy>>,
@@ -78,7 +79,7 @@ impl State {
         Self {
             residency: Residency::HostNewer,
             host: Arc::new(host),
-            exported: None,
+            exported: Vec::new(),
             device: None,
             retired: Vec::new(),
             raw_exported: false,
@@ -95,14 +96,18 @@ impl State {
         self.device.is_some() && (self.raw_exported || self.leases.get() > 0)
     }
 
-    /// Whether host code may read the host copy right away.
+    /// Whether host code may read the host copy right away, with nothing to be done for exports before.
     pub(super) fn is_readable(&self) -> bool {
-        self.residency.is_host_current() && self.view == View::None
+        self.residency.is_host_current()
+            && self.view == View::None
+            && !self.exported.iter().any(Shown::is_due)
     }
 
     /// Whether a host write changes nothing but bytes: only the host copy is current, and nothing else shows it.
     pub(super) fn is_private(&self) -> bool {
-        self.residency == Residency::HostNewer && self.view == View::None && self.exported.is_none()
+        self.residency == Residency::HostNewer
+            && self.view == View::None
+            && self.exported.is_empty()
     }
 
     /// Refuses access while a writable host view excludes it.

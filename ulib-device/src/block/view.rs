@@ -14,7 +14,9 @@ use super::state::{State, View, Wanted};
 use super::{Block, Inner};
 
 /// A read-only address of the host copy, such as a NumPy view holds. The memory stays where it is while this lives;
-/// it shows the host copy as of the last read or write through the block. Resizing the block fails meanwhile.
+/// it shows the host copy as of the last read or write through the block, and older content as long as a
+/// [`HostRef`](super::HostRef) to the same memory lives. While the block is shared, [`Block::read_at`] and
+/// [`Block::write_at`] go past the host copy. Resizing the block fails meanwhile.
 pub struct HostExport {
     buffer: Arc<HostBuf>,
     len: usize,
@@ -265,8 +267,8 @@ impl Block {
         } else if state.host.guards.get() > 0
             || state
                 .exported
-                .as_ref()
-                .is_some_and(|shown| shown.guards.get() > 0)
+                .iter()
+                .any(|shown| shown.buffer.guards.get() > 0)
         {
             Some("the host copy is being read")
         } else if self.inner.exports.get() > 0 {
@@ -285,7 +287,7 @@ impl Block {
         }
         let shared = self.fetch(&mut state, OP, Event::HostWrite, Wanted::Whole)?;
         debug_assert!(!shared, "sharing cannot begin while the block is locked");
-        state.exported = None;
+        state.exported.clear();
         state.view = View::Open;
         let hold = HostHold::new(&state.host, self.len);
         Ok(HostView {
