@@ -1,31 +1,118 @@
 //! Arguments that several classes take in the same form.
 
-use pyo3::exceptions::PyTypeError;
-use pyo3::prelude::*;
-use pyo3::types::PyTuple;
-use ulib_core::{Error, Result};
+use std::fmt;
 
-use crate::errors::IntoPyResult;
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyTuple};
+use ulib_core::{Error, ErrorKind, Result};
+
+use crate::errors::{IntoPyResult, shortened};
 use crate::items::triple;
+
+/// A Python integer of any size, to be judged by the operation that gets it, which then can name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Int(pub(crate) i128);
+
+impl Int {
+    /// The nearest number of 64 bits.
+    pub(crate) fn near(self) -> i64 {
+        self.0.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+    }
+}
+
+impl fmt::Display for Int {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl From<usize> for Int {
+    fn from(number: usize) -> Int {
+        Int(number as i128)
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Int {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Int> {
+        match object.extract::<i64>() {
+            Ok(number) => Ok(Int(number.into())),
+            // Too large for 64 bits; one too large for 128 is shown as the largest of those.
+            Err(error) if is_large(&object, &error) => match object.extract::<i128>() {
+                Ok(number) => Ok(Int(number)),
+                Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {
+                    let below = object.lt(0)?;
+                    Ok(Int(if below { i128::MIN } else { i128::MAX }))
+                }
+                Err(error) => Err(error),
+            },
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// [`Int`] for an argument with a default, which the signature shows as the number that it is.
+pub(crate) fn whole(object: &Bound<'_, PyAny>) -> PyResult<i128> {
+    object.extract().map(|Int(number)| number)
+}
+
+/// Whether `error` is about the size of the integer `object`, and not raised by a conversion of the caller's own.
+fn is_large(object: &Bound<'_, PyAny>, error: &PyErr) -> bool {
+    object.is_instance_of::<PyInt>() && error.is_instance_of::<PyOverflowError>(object.py())
+}
+
+/// A number for the elements of an array, with the operation and the value in what is raised when it is none.
+pub(crate) fn number<T: for<'py> FromPyObjectOwned<'py>>(
+    op: &str,
+    what: &str,
+    object: &Bound<'_, PyAny>,
+) -> PyResult<T> {
+    let py = object.py();
+    let error: PyErr = match object.extract() {
+        Ok(number) => return Ok(number),
+        Err(error) => error.into(),
+    };
+    let found = object
+        .repr()
+        .map_or_else(|_| "?".to_owned(), |text| shortened(&text.to_string()));
+    let message = format!("{op}: {what} {found}: {}", error.value(py));
+    let kind = error.get_type(py);
+    let named = if kind.is(py.get_type::<PyTypeError>()) {
+        PyTypeError::new_err(message)
+    } else if kind.is(py.get_type::<PyOverflowError>()) {
+        PyOverflowError::new_err(message)
+    } else {
+        return Err(error);
+    };
+    named.set_cause(py, Some(error));
+    Err(named)
+}
 
 /// Which voxel: by its flat index or by its triple.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
-    Flat(i64),
-    Triple([i64; 3]),
+    Flat(Int),
+    Triple([Int; 3]),
 }
 
 impl Place {
     /// `(i,)`, `(x, y, z)` or `((x, y, z),)`.
     pub(crate) fn of(op: &str, arguments: &[Bound<'_, PyAny>]) -> PyResult<Place> {
         match arguments {
-            [one] => match one.extract::<i64>() {
+            [one] => match one.extract::<Int>() {
                 Err(error) if error.is_instance_of::<PyTypeError>(one.py()) => {
                     Ok(Place::Triple(triple(one)?))
                 }
                 index => Ok(Place::Flat(index?)),
             },
-            [x, y, z] => Ok(Place::Triple([x.extract()?, y.extract()?, z.extract()?])),
+            [x, y, z] => Ok(Place::Triple([
+                number(op, "x", x)?,
+                number(op, "y", y)?,
+                number(op, "z", z)?,
+            ])),
             _ => Err(PyTypeError::new_err(format!(
                 "{op}: {} numbers are neither an index i nor a triple x, y, z",
                 arguments.len()
@@ -65,16 +152,28 @@ impl Place {
 
 /// A Python integer as an index below `len`. Negative ones are refused, not counted from the back:
 /// an index here names a voxel or a row, and is often computed.
-pub(crate) fn index_in(what: &'static str, index: i64, len: usize) -> Result<usize> {
-    match usize::try_from(index) {
+pub(crate) fn index_in(what: &'static str, index: Int, len: usize) -> Result<usize> {
+    match usize::try_from(index.0) {
         Ok(found) if found < len => Ok(found),
-        _ => Err(Error::index(what, index, len)),
+        _ => Err(match i64::try_from(index.0) {
+            Ok(index) => Error::index(what, index, len),
+            Err(_) => Error::new(
+                ErrorKind::Index,
+                format!("{what}: index {index} is out of range for length {len}"),
+            ),
+        }),
     }
 }
 
 /// A Python integer as a number of things.
-pub(crate) fn count(op: &'static str, what: &'static str, number: i64) -> PyResult<usize> {
-    usize::try_from(number)
-        .map_err(|_| Error::invalid(op, what, number, "no negative number"))
+pub(crate) fn count(op: &'static str, what: &'static str, number: Int) -> PyResult<usize> {
+    // No memory holds more things than isize counts.
+    isize::try_from(number.0)
+        .ok()
+        .and_then(|number| usize::try_from(number).ok())
+        .ok_or_else(|| match number.0 {
+            ..0 => Error::invalid(op, what, number, "no negative number"),
+            _ => Error::overflow(op, format_args!("{what} {number}")),
+        })
         .py()
 }

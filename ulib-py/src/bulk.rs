@@ -18,6 +18,7 @@ use crate::compute;
 use crate::errors::IntoPyResult;
 use crate::host_view::HostView;
 use crate::incoming;
+use crate::interop::import::Incoming;
 use crate::interop::{array_interface, buffer, cuda_array_interface, dlpack};
 use crate::lease::DeviceView;
 use crate::placement::Placed;
@@ -90,9 +91,10 @@ impl BulkArray {
     #[pyo3(signature = (values))]
     fn SetValues(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<()> {
         let dtype = self.source.describe(py).py()?.dtype;
-        let values = incoming::open(values, dtype)?;
+        const OP: &str = "SetValues";
+        let values = Incoming::of(values, dtype, OP)?;
         let source = self.grid_or_own(py, values.shape().len() > 1)?;
-        incoming::assign(py, &source, values)
+        incoming::assign(py, &source, values, OP)
     }
 
     /// Sets every element to ``value``, where the array is.
@@ -197,7 +199,7 @@ impl BulkArray {
         &self,
         py: Python<'py>,
         stream: Option<i64>,
-        max_version: Option<(u32, u32)>,
+        max_version: Option<(i64, i64)>,
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {

@@ -8,6 +8,7 @@ use ulib_core::{DType, DeviceStorable, Error, bytemuck};
 use ulib_math::ops;
 use ulib_math::view::View;
 
+use crate::args::number;
 use crate::errors::IntoPyResult;
 use crate::items::items;
 use crate::source::{AnyViewMut, Desc, Source};
@@ -43,9 +44,9 @@ enum Scalar {
 impl Scalar {
     fn of(op: &str, dtype: DType, value: &Bound<'_, PyAny>) -> PyResult<Self> {
         Ok(match dtype {
-            DType::F32 => Scalar::F32(value.extract()?),
-            DType::F64 => Scalar::F64(value.extract()?),
-            DType::U32 => Scalar::U32(value.extract()?),
+            DType::F32 => Scalar::F32(number(op, "value", value)?),
+            DType::F64 => Scalar::F64(number(op, "value", value)?),
+            DType::U32 => Scalar::U32(number(op, "value", value)?),
             other => return Err(undefined(op, other)),
         })
     }

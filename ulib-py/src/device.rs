@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use ulib_core::{Error, ErrorKind, Result};
 use ulib_device::Device;
 
+use crate::args::{Int, whole};
 use crate::errors::IntoPyResult;
 
 /// What a question gives when there is no device to ask, or none that answers: a broken one, or any in a forked child.
@@ -27,11 +28,11 @@ fn is_silence(error: &Error) -> bool {
 }
 
 /// The device with this ordinal; None when there is no usable one.
-fn find(py: Python<'_>, ordinal: i64) -> PyResult<Option<Device>> {
+fn find(py: Python<'_>, ordinal: Int) -> PyResult<Option<Device>> {
     let Some(count) = or_nothing(py.detach(Device::count).map(Some), None)? else {
         return Ok(None);
     };
-    match u32::try_from(ordinal) {
+    match u32::try_from(ordinal.0) {
         Ok(known) if known < count => or_nothing(py.detach(|| Device::new(known)).map(Some), None),
         _ => Err(PyValueError::new_err(format!(
             "device: no device {ordinal}; there {} {count}",
@@ -49,7 +50,10 @@ pub(crate) fn device_count(py: Python<'_>) -> PyResult<u32> {
 /// Why data cannot be kept on that device; None when it can.
 #[pyfunction]
 #[pyo3(signature = (device=0))]
-pub(crate) fn device_unavailable_reason(py: Python<'_>, device: i64) -> PyResult<Option<String>> {
+pub(crate) fn device_unavailable_reason(
+    py: Python<'_>,
+    #[pyo3(from_py_with = whole)] device: i128,
+) -> PyResult<Option<String>> {
     let ordinal = u32::try_from(device)
         .map_err(|_| PyValueError::new_err(format!("device: {device} is no ordinal")))?;
     // A device that has a name but cannot say how much memory it has keeps no data.
@@ -60,15 +64,21 @@ pub(crate) fn device_unavailable_reason(py: Python<'_>, device: i64) -> PyResult
 /// The name of a device; None without one.
 #[pyfunction]
 #[pyo3(signature = (device=0))]
-pub(crate) fn device_name(py: Python<'_>, device: i64) -> PyResult<Option<&'static str>> {
-    Ok(find(py, device)?.map(|device| device.name()))
+pub(crate) fn device_name(
+    py: Python<'_>,
+    #[pyo3(from_py_with = whole)] device: i128,
+) -> PyResult<Option<&'static str>> {
+    Ok(find(py, Int(device))?.map(|device| device.name()))
 }
 
 /// Free and total bytes of a device; `(0, 0)` without one.
 #[pyfunction]
 #[pyo3(signature = (device=0))]
-pub(crate) fn device_memory_info(py: Python<'_>, device: i64) -> PyResult<(u64, u64)> {
-    let Some(device) = find(py, device)? else {
+pub(crate) fn device_memory_info(
+    py: Python<'_>,
+    #[pyo3(from_py_with = whole)] device: i128,
+) -> PyResult<(u64, u64)> {
+    let Some(device) = find(py, Int(device))? else {
         return Ok((0, 0));
     };
     let info = py.detach(|| device.memory_info());
@@ -78,7 +88,7 @@ pub(crate) fn device_memory_info(py: Python<'_>, device: i64) -> PyResult<(u64, 
 /// Bytes and number of device blocks in use by this library, on one device or on all.
 #[pyfunction]
 #[pyo3(signature = (device=None))]
-pub(crate) fn device_held(py: Python<'_>, device: Option<i64>) -> PyResult<(u64, u64)> {
+pub(crate) fn device_held(py: Python<'_>, device: Option<Int>) -> PyResult<(u64, u64)> {
     let devices = match device {
         Some(ordinal) => find(py, ordinal)?.into_iter().collect(),
         None => py.detach(Device::all),
@@ -93,8 +103,11 @@ pub(crate) fn device_held(py: Python<'_>, device: Option<i64>) -> PyResult<(u64,
 /// asking.
 #[pyfunction]
 #[pyo3(signature = (device=0))]
-pub(crate) fn device_errors(py: Python<'_>, device: i64) -> PyResult<Vec<String>> {
-    Ok(find(py, device)?
+pub(crate) fn device_errors(
+    py: Python<'_>,
+    #[pyo3(from_py_with = whole)] device: i128,
+) -> PyResult<Vec<String>> {
+    Ok(find(py, Int(device))?
         .map(|device| device.errors().iter().map(ToString::to_string).collect())
         .unwrap_or_default())
 }

@@ -42,7 +42,7 @@ pyo3::create_exception!(
 
 /// The exception that fits an error, with its message and its structured fields.
 pub(crate) fn to_python(error: Error) -> PyErr {
-    let message = error.to_string();
+    let message = shortened(&error.to_string());
     match error.kind() {
         ErrorKind::Shape | ErrorKind::Layout | ErrorKind::InvalidArgument => {
             PyValueError::new_err(message)
@@ -70,6 +70,22 @@ pub(crate) fn to_python(error: Error) -> PyErr {
         ErrorKind::Io => PyOSError::new_err(message),
         _ => PyRuntimeError::new_err(message),
     }
+}
+
+/// A text that may quote what the caller gave: beyond a length nobody reads, the middle is left out.
+pub(crate) fn shortened(text: &str) -> String {
+    const LONGEST: usize = 600;
+    const KEPT: usize = 200;
+    if text.len() <= LONGEST {
+        return text.to_owned();
+    }
+    let cut = |at: usize| {
+        (at..)
+            .find(|&at| text.is_char_boundary(at))
+            .unwrap_or(text.len())
+    };
+    let (head, tail) = (&text[..cut(KEPT)], &text[cut(text.len() - KEPT)..]);
+    format!("{head} ... {tail} ({} bytes in all)", text.len())
 }
 
 /// Sets attributes on a new exception; the exception is returned even if that fails.

@@ -21,10 +21,11 @@ use crate::source::{Desc, Source, block};
 
 /// A writable view of the host copy: ``with image.HostView() as a:`` gives a NumPy array.
 ///
-/// While it is open every other access to the object, by whatever thread, is a ``BufferError``. When it
-/// closes, the host copy counts as the newer one. An array that is kept longer stays valid and becomes
-/// read-only, but is not the object's memory any more.
-#[pyclass(frozen, module = "uLib")]
+/// While it is open, every other use of the object's data, on the host or a device and by whatever thread, is a
+/// ``BufferError``; questions about its shape and place are answered. When it closes, the host copy counts as the newer
+/// one. An array that is kept longer stays valid but is not the object's memory any more. ``Array`` itself becomes
+/// read-only then, to show that; NumPy does not tell slices of it, which stay writable.
+#[pyclass(frozen, weakref, module = "uLib")]
 pub(crate) struct HostView {
     source: Source,
     desc: Desc,

@@ -11,23 +11,19 @@ use crate::gather;
 use crate::interop::import::{DeviceArray, Incoming, Located};
 use crate::source::{AnyViewMut, Desc, Object, Source, block};
 
-/// The array that `values` offers, to be assigned to one of type `dtype`.
-pub(crate) fn open(values: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Incoming> {
-    Incoming::of(values, dtype, "SetValues")
-}
-
-/// Copies every element of `values` to `target`.
-pub(crate) fn assign(py: Python<'_>, target: &Source, values: Incoming) -> PyResult<()> {
+/// Copies every element of `values` to `target`, for `op`.
+pub(crate) fn assign(
+    py: Python<'_>,
+    target: &Source,
+    values: Incoming,
+    op: &'static str,
+) -> PyResult<()> {
     target
         .holder
         .write(py, |object| {
             let desc = target.which.of(object)?;
             if values.shape() != desc.layout.shape() {
-                return Err(Error::shape(
-                    "SetValues",
-                    desc.layout.shape(),
-                    values.shape(),
-                ));
+                return Err(Error::shape(op, desc.layout.shape(), values.shape()));
             }
             if desc.layout.is_empty() {
                 return Ok(());

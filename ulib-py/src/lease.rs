@@ -18,7 +18,7 @@ use crate::source::{Desc, Source, block};
 ///
 /// Consumers that read ``__cuda_array_interface__`` from it keep it alive. ``Close()``, or leaving a
 /// ``with`` block, ends it early.
-#[pyclass(frozen, module = "uLib")]
+#[pyclass(frozen, weakref, module = "uLib")]
 pub(crate) struct DeviceView {
     lease: Mutex<Option<Arc<Lease>>>,
     desc: Desc,
@@ -89,7 +89,7 @@ impl DeviceView {
         &self,
         py: Python<'py>,
         stream: Option<i64>,
-        max_version: Option<(u32, u32)>,
+        max_version: Option<(i64, i64)>,
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use ulib_core::PreferredDevice;
-use ulib_device::block::Released;
 
 use crate::errors::IntoPyResult;
 use crate::source::Holder;
 
 /// An object that knows where its numbers are and where they should be.
-#[pyclass(frozen, subclass, module = "uLib")]
+#[pyclass(frozen, subclass, weakref, module = "uLib")]
 pub(crate) struct Placed {
     pub(crate) holder: Arc<dyn Holder>,
 }
@@ -116,14 +115,14 @@ impl Placed {
 
     /// Brings the numbers home and gives the device memory back to the driver.
     ///
-    /// True when no memory is left there; False when views made with ``DeviceView()`` or DLPack keep
-    /// it until they end. Pointers from ``__cuda_array_interface__`` become invalid.
+    /// True when no memory is left there; False while views made with ``DeviceView()`` or DLPack keep some,
+    /// also of what the object had before it was resized. Pointers from ``__cuda_array_interface__`` become invalid.
     fn ReleaseDevice(&self, py: Python<'_>) -> PyResult<bool> {
         let released = self
             .holder
             .read(py, |object| object.placed().release_device())
             .py()?;
-        Ok(!matches!(released, Released::WhenLeasesEnd(_)))
+        Ok(released.is_complete())
     }
 
     /// Puts the numbers where they are preferred, as after a change on the host. True when they

@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 use ulib_core::{DType, DeviceStorable, Error, Layout, Result};
 
 use super::buffer;
-use crate::errors::IntoPyResult;
+use crate::errors::{IntoPyResult, shortened};
 use crate::gather::{by_size, check, for_each_element};
 use crate::items::{refuse_masked, zeros};
 use crate::source::Desc;
@@ -43,9 +43,13 @@ impl HostArray {
                 'O' | 'U' | 'S'
             )
         {
+            let hint = match op {
+                "SetValues" => "; Fill sets every element to it",
+                _ => "",
+            };
             return Err(PyValueError::new_err(format!(
-                "{op}: {} is a single number, not an array; Fill sets every element to it",
-                object.repr()?
+                "{op}: {} is a single number, not an array{hint}",
+                shortened(&object.repr()?.to_string())
             )));
         }
         // Numbers of Python itself have no type of their own that could be wrong: each must fit.

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyString, PyTuple, PyType};
 use ulib_core::{DType, Error, Residency, Result, bytemuck};
 use ulib_math::{EventTable as Table, Placed};
 
-use crate::args::{count, index_in};
+use crate::args::{self, Int, count, index_in, whole};
 use crate::bulk::BulkArray;
 use crate::cell::Shared;
 use crate::errors::IntoPyResult;
@@ -52,10 +52,20 @@ impl Object for Table {
 }
 
 /// A column by its number or its name.
-#[derive(FromPyObject)]
 enum Column {
-    Number(i64),
+    Number(Int),
     Name(String),
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Column {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Column> {
+        if object.is_instance_of::<PyString>() {
+            return Ok(Column::Name(object.extract()?));
+        }
+        args::number("EventTable", "column", &object).map(Column::Number)
+    }
 }
 
 impl Column {
@@ -99,8 +109,12 @@ impl EventTable {
 impl EventTable {
     #[new]
     #[pyo3(signature = (columns="", rows=0))]
-    fn new(py: Python<'_>, columns: &str, rows: i64) -> PyResult<PyClassInitializer<Self>> {
-        let rows = count("EventTable", "rows", rows)?;
+    fn new(
+        py: Python<'_>,
+        columns: &str,
+        #[pyo3(from_py_with = whole)] rows: i128,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let rows = count("EventTable", "rows", Int(rows))?;
         let mut table = Table::new(columns).py()?;
         if rows > 0 {
             py.detach(|| table.resize(rows)).py()?;
@@ -144,16 +158,16 @@ impl EventTable {
                 "AddRows: takes an array of the host; SetValues takes one of a device",
             ));
         };
+        // Copied before the table is held, and given back: they may be rows of the table itself.
+        let numbers = py.detach(|| rows.to_vec::<f64>()).py()?;
+        let shape = rows.shape.clone();
+        drop(rows);
         self.shared
             .write(py, |table| {
                 let columns = table.columns().len();
-                match *rows.shape.as_slice() {
-                    [_, found] if found == columns => table.add_rows(&rows.to_vec::<f64>()?),
-                    _ => Err(Error::shape(
-                        "AddRows",
-                        &[table.rows(), columns],
-                        &rows.shape,
-                    )),
+                match *shape.as_slice() {
+                    [_, found] if found == columns => table.add_rows(&numbers),
+                    _ => Err(Error::shape("AddRows", &[table.rows(), columns], &shape)),
                 }
             })
             .py()
@@ -166,14 +180,14 @@ impl EventTable {
 
     /// Makes the table ``rows`` rows long: the first ones are kept, new ones are zero.
     #[pyo3(signature = (rows))]
-    fn Resize(&self, py: Python<'_>, rows: i64) -> PyResult<()> {
+    fn Resize(&self, py: Python<'_>, rows: Int) -> PyResult<()> {
         let rows = count("Resize", "rows", rows)?;
         self.shared.write(py, |table| table.resize(rows)).py()
     }
 
     /// The number in one cell; ``column`` is a number or a name.
     #[pyo3(signature = (row, column))]
-    fn GetValue(&self, py: Python<'_>, row: i64, column: Column) -> PyResult<f64> {
+    fn GetValue(&self, py: Python<'_>, row: Int, column: Column) -> PyResult<f64> {
         self.shared
             .tiny(py, |table| {
                 table.cell(index_in("row", row, table.rows())?, column.of(table)?)
@@ -183,7 +197,7 @@ impl EventTable {
 
     /// Sets the number in one cell; ``column`` is a number or a name.
     #[pyo3(signature = (row, column, value))]
-    fn SetValue(&self, py: Python<'_>, row: i64, column: Column, value: f64) -> PyResult<()> {
+    fn SetValue(&self, py: Python<'_>, row: Int, column: Column, value: f64) -> PyResult<()> {
         self.shared
             .tiny_mut(py, |table| {
                 let (row, column) = (index_in("row", row, table.rows())?, column.of(table)?);
@@ -194,7 +208,7 @@ impl EventTable {
 
     /// The numbers of one row.
     #[pyo3(signature = (row))]
-    fn GetRow<'py>(&self, py: Python<'py>, row: i64) -> PyResult<Bound<'py, PyTuple>> {
+    fn GetRow<'py>(&self, py: Python<'py>, row: Int) -> PyResult<Bound<'py, PyTuple>> {
         let numbers = self
             .shared
             .tiny(py, |table| table.row(index_in("row", row, table.rows())?))
@@ -204,7 +218,7 @@ impl EventTable {
 
     /// Replaces the numbers of one row.
     #[pyo3(signature = (row, numbers))]
-    fn SetRow(&self, py: Python<'_>, row: i64, numbers: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn SetRow(&self, py: Python<'_>, row: Int, numbers: &Bound<'_, PyAny>) -> PyResult<()> {
         let numbers = self.numbers("SetRow", numbers)?;
         self.shared
             .tiny_mut(py, |table| {

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
 use ulib_core::DType;
 use ulib_math::FloatCollection as Items;
 
 use super::collection::repr;
-use crate::args::{self, index_in};
+use crate::args::{self, Int, index_in};
 use crate::bulk::BulkArray;
 use crate::cell::Shared;
 use crate::errors::IntoPyResult;
 use crate::incoming;
+use crate::interop::import::Incoming;
 use crate::items::items;
 use crate::persist;
 use crate::source::{Holder, Source, Which};
@@ -43,26 +45,32 @@ impl FloatCollection {
         py: Python<'_>,
         values: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyClassInitializer<Self>> {
+        const CLASS: &str = "FloatCollection";
         let mut items = Items::new().py()?;
         let Some(values) = values else {
             return Ok(FloatCollection::init(items));
         };
-        if let Ok(count) = values.extract::<i64>() {
-            let count = args::count("FloatCollection", "count", count)?;
-            py.detach(|| items.resize(count)).py()?;
-            return Ok(FloatCollection::init(items));
+        match values.extract::<Int>() {
+            Ok(count) => {
+                let count = args::count(CLASS, "count", count)?;
+                py.detach(|| items.resize(count)).py()?;
+                return Ok(FloatCollection::init(items));
+            }
+            // No integer, then. What an integer raises by itself is the caller's to see.
+            Err(error) if error.is_instance_of::<PyTypeError>(py) => {}
+            Err(error) => return Err(error),
         }
-        let values = incoming::open(values, DType::F32)?;
+        let values = Incoming::of(values, DType::F32, CLASS)?;
         let count = values.shape().iter().product();
         py.detach(|| items.resize(count)).py()?;
         let shared = Arc::new(Shared::new(items));
-        incoming::assign(py, &Source::own(shared.clone()), values)?;
+        incoming::assign(py, &Source::own(shared.clone()), values, CLASS)?;
         Ok(BulkArray::bases(shared.clone(), Which::Own).add_subclass(FloatCollection { shared }))
     }
 
     /// The number at ``index``.
     #[pyo3(signature = (index))]
-    fn GetValue(&self, py: Python<'_>, index: i64) -> PyResult<f32> {
+    fn GetValue(&self, py: Python<'_>, index: Int) -> PyResult<f32> {
         self.shared
             .tiny(py, |items| {
                 items.get(index_in("element", index, items.len())?)
@@ -72,7 +80,7 @@ impl FloatCollection {
 
     /// Replaces the number at ``index``.
     #[pyo3(signature = (index, value))]
-    fn SetValue(&self, py: Python<'_>, index: i64, value: f32) -> PyResult<()> {
+    fn SetValue(&self, py: Python<'_>, index: Int, value: f32) -> PyResult<()> {
         self.shared
             .tiny_mut(py, |items| {
                 let index = index_in("element", index, items.len())?;
@@ -98,7 +106,7 @@ impl FloatCollection {
 
     /// Makes the collection ``count`` floats long: the first ones are kept, new ones are zero.
     #[pyo3(signature = (count))]
-    fn Resize(&self, py: Python<'_>, count: i64) -> PyResult<()> {
+    fn Resize(&self, py: Python<'_>, count: Int) -> PyResult<()> {
         let count = args::count("Resize", "count", count)?;
         self.shared.write(py, |items| items.resize(count)).py()
     }

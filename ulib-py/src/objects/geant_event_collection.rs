@@ -7,7 +7,7 @@ use pyo3::types::{PyIterator, PyList, PyType};
 use ulib_core::{Error, PreferredDevice, Result};
 use ulib_math::{BulkArray, GeantEvent, GeantEventCollection as Events, Placed as _};
 
-use crate::args::index_in;
+use crate::args::{Int, index_in};
 use crate::cell::Shared;
 use crate::errors::IntoPyResult;
 use crate::items::{items, reserve};
@@ -105,7 +105,7 @@ impl GeantEventCollection {
 
     /// Path and name of the event at ``index``.
     #[pyo3(signature = (index))]
-    fn GetEvent(&self, py: Python<'_>, index: i64) -> PyResult<Event> {
+    fn GetEvent(&self, py: Python<'_>, index: Int) -> PyResult<Event> {
         self.shared
             .peek(py, |events| {
                 events
@@ -117,7 +117,7 @@ impl GeantEventCollection {
 
     /// Replaces the event at ``index``.
     #[pyo3(signature = (index, path, name))]
-    fn SetEvent(&self, py: Python<'_>, index: i64, path: String, name: String) -> PyResult<()> {
+    fn SetEvent(&self, py: Python<'_>, index: Int, path: String, name: String) -> PyResult<()> {
         self.shared
             .tiny_mut(py, |events| {
                 let index = index_in("event", index, events.len())?;

@@ -8,7 +8,7 @@ use pyo3::types::PyTuple;
 use ulib_core::{Error, Result};
 use ulib_math::{DataOrder, Grid, IndexMap};
 
-use crate::args::{Place, index_in};
+use crate::args::{Int, Place, index_in, number};
 use crate::bulk::BulkArray;
 use crate::errors::IntoPyResult;
 use crate::items::triple;
@@ -60,7 +60,7 @@ fn change(
 /// The grid that a constructor's arguments describe; empty without dimensions.
 pub(crate) fn grid_of(
     class: &str,
-    dims: [Option<i64>; 3],
+    dims: [Option<Int>; 3],
     spacing: [f64; 3],
     origin: [f64; 3],
     position: [f64; 3],
@@ -68,9 +68,11 @@ pub(crate) fn grid_of(
 ) -> PyResult<(Grid, DataOrder)> {
     let order: DataOrder = order.parse().py()?;
     let mut grid = match dims {
-        [Some(nx), Some(ny), Some(nz)] => {
-            Grid::with_order(IndexMap::checked_dims([nx, ny, nz]).py()?, order).py()?
-        }
+        [Some(nx), Some(ny), Some(nz)] => Grid::with_order(
+            IndexMap::checked_dims([nx, ny, nz].map(Int::near)).py()?,
+            order,
+        )
+        .py()?,
         [None, None, None] => Grid::empty(),
         _ => {
             return Err(PyTypeError::new_err(format!(
@@ -103,8 +105,8 @@ impl Image {
     /// Gives the image new dimensions. Voxels whose triple exists before and after are kept, new
     /// ones are zero. Device views of the old voxels keep showing those.
     #[pyo3(signature = (nx, ny, nz))]
-    fn SetDims(slf: PyRef<'_, Self>, nx: i64, ny: i64, nz: i64) -> PyResult<()> {
-        let dims = IndexMap::checked_dims([nx, ny, nz]).py()?;
+    fn SetDims(slf: PyRef<'_, Self>, nx: Int, ny: Int, nz: Int) -> PyResult<()> {
+        let dims = IndexMap::checked_dims([nx, ny, nz].map(Int::near)).py()?;
         change(&slf, |image| image.resize(dims))
     }
 
@@ -195,7 +197,7 @@ impl Image {
     #[pyo3(signature = (*index_and_value))]
     fn SetValue(slf: PyRef<'_, Self>, index_and_value: &Bound<'_, PyTuple>) -> PyResult<()> {
         let (place, value) = Place::and_value("SetValue", index_and_value)?;
-        let value: f32 = value.extract()?;
+        let value: f32 = number("SetValue", "value", &value)?;
         holder(&slf)
             .tiny_mut(slf.py(), |object| {
                 let image = object.image_mut().ok_or_else(no_image)?;
@@ -212,13 +214,13 @@ impl Image {
 
     /// The flat index of the voxel ``x, y, z``.
     #[pyo3(signature = (x, y, z))]
-    fn Map(slf: PyRef<'_, Self>, x: i64, y: i64, z: i64) -> PyResult<usize> {
+    fn Map(slf: PyRef<'_, Self>, x: Int, y: Int, z: Int) -> PyResult<usize> {
         ask(&slf, |grid| Place::Triple([x, y, z]).flat(grid))
     }
 
     /// The triple of the voxel with this flat index.
     #[pyo3(signature = (index))]
-    fn UnMap(slf: PyRef<'_, Self>, index: i64) -> PyResult<(usize, usize, usize)> {
+    fn UnMap(slf: PyRef<'_, Self>, index: Int) -> PyResult<(usize, usize, usize)> {
         ask(&slf, |grid| {
             let flat = index_in("voxel", index, grid.len())?;
             Ok(grid.map().unmap(flat)?.into())
@@ -263,7 +265,9 @@ impl Image {
 
     /// Whether the voxel ``x, y, z`` exists.
     #[pyo3(signature = (x, y, z))]
-    fn IsInsideGrid(slf: PyRef<'_, Self>, x: i64, y: i64, z: i64) -> PyResult<bool> {
-        ask(&slf, |grid| Ok(grid.is_inside_grid([x, y, z])))
+    fn IsInsideGrid(slf: PyRef<'_, Self>, x: Int, y: Int, z: Int) -> PyResult<bool> {
+        ask(&slf, |grid| {
+            Ok(grid.is_inside_grid([x, y, z].map(Int::near)))
+        })
     }
 }

@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyTuple, PyType};
 use ulib_math::{Line, LineCollection as Items};
 
 use super::collection::{Triple, repr};
-use crate::args::{self, index_in};
+use crate::args::{self, Int, index_in, whole};
 use crate::bulk::BulkArray;
 use crate::cell::Shared;
 use crate::errors::IntoPyResult;
@@ -44,8 +44,11 @@ pub(crate) fn parts(line: &Line) -> (Triple, Triple) {
 impl LineCollection {
     #[new]
     #[pyo3(signature = (count=0))]
-    fn new(py: Python<'_>, count: i64) -> PyResult<PyClassInitializer<Self>> {
-        let count = args::count("LineCollection", "count", count)?;
+    fn new(
+        py: Python<'_>,
+        #[pyo3(from_py_with = whole)] count: i128,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let count = args::count("LineCollection", "count", Int(count))?;
         let mut items = Items::new().py()?;
         py.detach(|| items.resize(count)).py()?;
         Ok(LineCollection::init(items))
@@ -69,7 +72,7 @@ impl LineCollection {
     fn GetLine<'py>(
         &self,
         py: Python<'py>,
-        index: i64,
+        index: Int,
     ) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyTuple>)> {
         let line = self
             .shared
@@ -84,7 +87,7 @@ impl LineCollection {
     fn SetLine(
         &self,
         py: Python<'_>,
-        index: i64,
+        index: Int,
         #[pyo3(from_py_with = triple)] origin: Triple,
         #[pyo3(from_py_with = triple)] direction: Triple,
     ) -> PyResult<()> {
@@ -98,7 +101,7 @@ impl LineCollection {
 
     /// Makes the collection ``count`` lines long: the first ones are kept, new ones are zero.
     #[pyo3(signature = (count))]
-    fn Resize(&self, py: Python<'_>, count: i64) -> PyResult<()> {
+    fn Resize(&self, py: Python<'_>, count: Int) -> PyResult<()> {
         let count = args::count("Resize", "count", count)?;
         self.shared.write(py, |items| items.resize(count)).py()
     }

@@ -8,7 +8,7 @@ use ulib_core::{Result, bytemuck};
 use ulib_math::{BulkArray, MultiVoxImage as Voxels, Placed};
 
 use super::image::{Image, dims_of, grid_of};
-use crate::args::{count, index_in};
+use crate::args::{Int, count, index_in, whole};
 use crate::cell::Shared;
 use crate::errors::IntoPyResult;
 use crate::items::triple;
@@ -73,7 +73,7 @@ impl MultiVoxImage {
     fn activate(
         &self,
         py: Python<'_>,
-        pair: impl FnOnce((usize, usize)) -> (i64, i64) + Send,
+        pair: impl FnOnce((usize, usize)) -> (Int, Int) + Send,
     ) -> PyResult<()> {
         self.shared
             .write(py, |image| {
@@ -105,11 +105,11 @@ impl MultiVoxImage {
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
-        nx: Option<i64>,
-        ny: Option<i64>,
-        nz: Option<i64>,
-        channels: i64,
-        components: i64,
+        nx: Option<Int>,
+        ny: Option<Int>,
+        nz: Option<Int>,
+        #[pyo3(from_py_with = whole)] channels: i128,
+        #[pyo3(from_py_with = whole)] components: i128,
         #[pyo3(from_py_with = triple)] spacing: [f64; 3],
         #[pyo3(from_py_with = triple)] origin: [f64; 3],
         #[pyo3(from_py_with = triple)] position: [f64; 3],
@@ -117,8 +117,8 @@ impl MultiVoxImage {
     ) -> PyResult<PyClassInitializer<Self>> {
         const CLASS: &str = "MultiVoxImage";
         let (grid, order) = grid_of(CLASS, [nx, ny, nz], spacing, origin, position, order)?;
-        let channels = count(CLASS, "channels", channels)?;
-        let components = count(CLASS, "components", components)?;
+        let channels = count(CLASS, "channels", Int(channels))?;
+        let components = count(CLASS, "components", Int(components))?;
         let image = py.detach(|| {
             let mut image = Voxels::with_grid(grid, channels, components)?;
             image.set_order(order)?;
@@ -146,8 +146,8 @@ impl MultiVoxImage {
     }
 
     #[setter(ActiveChannel)]
-    fn set_active_channel(&self, py: Python<'_>, channel: i64) -> PyResult<()> {
-        self.activate(py, |(_, component)| (channel, component as i64))
+    fn set_active_channel(&self, py: Python<'_>, channel: Int) -> PyResult<()> {
+        self.activate(py, |(_, component)| (channel, component.into()))
     }
 
     /// The active component.
@@ -157,14 +157,19 @@ impl MultiVoxImage {
     }
 
     #[setter(ActiveComponent)]
-    fn set_active_component(&self, py: Python<'_>, component: i64) -> PyResult<()> {
-        self.activate(py, |(channel, _)| (channel as i64, component))
+    fn set_active_component(&self, py: Python<'_>, component: Int) -> PyResult<()> {
+        self.activate(py, |(channel, _)| (channel.into(), component))
     }
 
     /// Makes another channel and component the active one. Nothing moves.
     #[pyo3(signature = (channel, component=0))]
-    fn SetActive(&self, py: Python<'_>, channel: i64, component: i64) -> PyResult<()> {
-        self.activate(py, |_| (channel, component))
+    fn SetActive(
+        &self,
+        py: Python<'_>,
+        channel: Int,
+        #[pyo3(from_py_with = whole)] component: i128,
+    ) -> PyResult<()> {
+        self.activate(py, |_| (channel, Int(component)))
     }
 
     fn __copy__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Self>> {
@@ -221,7 +226,7 @@ impl MultiVoxImage {
     fn __setstate__(
         &self,
         py: Python<'_>,
-        state: (Bound<'_, PyBytes>, String, (i64, i64)),
+        state: (Bound<'_, PyBytes>, String, (Int, Int)),
     ) -> PyResult<()> {
         self.activate(py, |_| state.2)?;
         persist::load(py, &self.holder(), state.0.as_bytes(), &state.1)

@@ -9,7 +9,7 @@ use ulib_math::{Line, MuonScatter, MuonScatterCollection as Items};
 
 use super::collection::{Triple, repr};
 use super::line_collection::parts;
-use crate::args::{self, index_in};
+use crate::args::{self, Int, index_in, whole};
 use crate::bulk::BulkArray;
 use crate::cell::Shared;
 use crate::errors::IntoPyResult;
@@ -48,8 +48,11 @@ impl MuonScatterCollection {
 impl MuonScatterCollection {
     #[new]
     #[pyo3(signature = (count=0))]
-    fn new(py: Python<'_>, count: i64) -> PyResult<PyClassInitializer<Self>> {
-        let count = args::count("MuonScatterCollection", "count", count)?;
+    fn new(
+        py: Python<'_>,
+        #[pyo3(from_py_with = whole)] count: i128,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let count = args::count("MuonScatterCollection", "count", Int(count))?;
         let mut items = Items::new().py()?;
         py.detach(|| items.resize(count)).py()?;
         Ok(MuonScatterCollection::init(items))
@@ -76,7 +79,7 @@ impl MuonScatterCollection {
 
     /// The muon at ``index``: ``LineIn``, ``LineOut``, ``Momentum``, ``MomentumPrime``.
     #[pyo3(signature = (index))]
-    fn GetMuon<'py>(&self, py: Python<'py>, index: i64) -> PyResult<Bound<'py, PyDict>> {
+    fn GetMuon<'py>(&self, py: Python<'py>, index: Int) -> PyResult<Bound<'py, PyDict>> {
         let muon = self
             .shared
             .tiny(py, |items| items.get(index_in("muon", index, items.len())?))
@@ -131,7 +134,7 @@ impl MuonScatterCollection {
 
     /// Makes the collection ``count`` muons long: the first ones are kept, new ones are zero.
     #[pyo3(signature = (count))]
-    fn Resize(&self, py: Python<'_>, count: i64) -> PyResult<()> {
+    fn Resize(&self, py: Python<'_>, count: Int) -> PyResult<()> {
         let count = args::count("Resize", "count", count)?;
         self.shared.write(py, |items| items.resize(count)).py()
     }

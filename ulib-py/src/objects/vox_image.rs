@@ -12,6 +12,7 @@ use ulib_math::{
 };
 
 use super::image::{Image, dims_of, grid_of};
+use crate::args::{Int, whole};
 use crate::cell::Shared;
 use crate::errors::IntoPyResult;
 use crate::items::triple;
@@ -39,7 +40,7 @@ macro_rules! either {
 }
 
 impl AnyImage {
-    fn new(grid: Grid, order: DataOrder, voxel_bytes: i64) -> PyResult<Self> {
+    fn new(grid: Grid, order: DataOrder, voxel_bytes: i128) -> PyResult<Self> {
         let mut any = match voxel_bytes {
             8 => AnyImage::ValueCount(Voxels::with_grid(grid).py()?),
             4 => AnyImage::Value(Voxels::with_grid(grid).py()?),
@@ -174,10 +175,10 @@ impl VoxImage {
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
-        nx: Option<i64>,
-        ny: Option<i64>,
-        nz: Option<i64>,
-        voxel_bytes: i64,
+        nx: Option<Int>,
+        ny: Option<Int>,
+        nz: Option<Int>,
+        #[pyo3(from_py_with = whole)] voxel_bytes: i128,
         #[pyo3(from_py_with = triple)] spacing: [f64; 3],
         #[pyo3(from_py_with = triple)] origin: [f64; 3],
         #[pyo3(from_py_with = triple)] position: [f64; 3],

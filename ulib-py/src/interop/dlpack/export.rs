@@ -29,7 +29,7 @@ use crate::source::{Desc, Source, block};
 /// The keyword arguments of `__dlpack__`.
 pub(crate) struct Request {
     pub(crate) stream: Option<i64>,
-    pub(crate) max_version: Option<(u32, u32)>,
+    pub(crate) max_version: Option<(i64, i64)>,
     pub(crate) dl_device: Option<(i32, i32)>,
     pub(crate) copy: Option<bool>,
 }
