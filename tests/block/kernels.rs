@@ -6,6 +6,7 @@ use crate::support::{
     set, values,
 };
 use ulib_core::{ErrorKind, PreferredDevice, Residency};
+use ulib_device::block::Released;
 use ulib_device::{Device, Stream};
 
 #[test]
@@ -181,4 +182,25 @@ fn a_target_is_only_named_when_there_is_room() {
     kernel_fill(&mut block, &Stream::legacy(&device()), 1);
     assert_eq!(moved(&block, since), (1, 0, 8192, 0));
     assert_eq!(values(&block), [1; 2048]);
+}
+
+#[test]
+fn releasing_under_a_kernels_guard_says_that_the_memory_is_held() {
+    let Some(_driver) = common::gpu() else { return };
+    let block = on_device(1024);
+    let stream = Stream::non_blocking(&device()).unwrap();
+    let guard = block.device_read(&stream).unwrap();
+    let released = block.release_device().unwrap();
+    assert_eq!(released, Released::WhenUsesEnd(1));
+    assert!(!released.is_complete() && device().held().bytes == 4096);
+    assert!(block.update().unwrap());
+    let lease = block.lease().unwrap();
+    assert_eq!(block.release_device().unwrap(), Released::WhenUsesEnd(2));
+    guard.finish().unwrap();
+    assert_eq!(block.release_device().unwrap(), Released::WhenLeasesEnd(1));
+    drop(lease);
+    assert_eq!(block.release_device().unwrap(), Released::Nothing);
+    assert_eq!(device().held().allocations, 0);
+    assert!(block.update().unwrap());
+    assert_eq!(block.release_device().unwrap(), Released::Freed);
 }

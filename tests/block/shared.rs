@@ -250,6 +250,35 @@ fn releasing_under_a_lease_brings_home_now_and_frees_when_it_ends() {
 }
 
 #[test]
+fn releasing_says_what_leases_of_earlier_copies_hold() {
+    let Some(_driver) = common::gpu() else { return };
+    let mut block = on_device(1024);
+    let first = block.lease().unwrap();
+    block.resize(8).unwrap();
+    assert!(block.update().unwrap());
+    let second = block.lease().unwrap();
+    let raw = block.export().unwrap();
+    block.resize(16).unwrap();
+    assert_eq!(raw.ptr, second.ptr());
+    assert!(block.update().unwrap());
+    let third = block.lease().unwrap();
+    assert_eq!(block.release_device().unwrap(), Released::WhenLeasesEnd(3));
+    drop(second);
+    assert_eq!(block.release_device().unwrap(), Released::WhenLeasesEnd(2));
+    assert!(block.update().unwrap());
+    drop(third);
+    assert_eq!(block.release_device().unwrap(), Released::WhenLeasesEnd(1));
+    assert_eq!(device().held().bytes, 4096);
+    drop(first);
+    assert_eq!(device().held().allocations, 0);
+    let released = block.release_device().unwrap();
+    assert_eq!(
+        (released, released.is_complete()),
+        (Released::Nothing, true)
+    );
+}
+
+#[test]
 fn preferring_the_host_under_a_lease() {
     let Some(_driver) = common::gpu() else { return };
     let block = on_device(4);

@@ -22,8 +22,20 @@ pub enum Released {
     Nothing,
     /// It is free, back at the driver.
     Freed,
-    /// It is out of the block's hands, and free when this many leases have ended.
+    /// It is out of the block's hands, and free when this many leases have ended. Leases of what the block had before
+    /// a resize or an earlier release count, too.
     WhenLeasesEnd(usize),
+    /// It is out of the block's hands, and free when this many users are done, of which some are not leases but
+    /// kernels of ours that read: [`DeviceRef`](super::DeviceRef).
+    WhenUsesEnd(usize),
+}
+
+impl Released {
+    /// Whether no device memory that the block ever had is held any more.
+    #[must_use]
+    pub fn is_complete(self) -> bool {
+        matches!(self, Self::Nothing | Self::Freed)
+    }
 }
 
 impl Block {
@@ -146,7 +158,8 @@ impl Block {
     }
 
     /// Brings the data home, gives the device memory back to the driver and ends raw exports: their addresses are
-    /// invalid from now on. Memory that is leased goes when the last lease ends. The preference stays.
+    /// invalid from now on. Memory that is leased goes when the last lease ends, memory that a kernel of ours reads
+    /// when its guard ends; the answer says so. The preference stays.
     ///
     /// # Errors
     /// Kind `Busy` while a writable host view is open, `Forked` in a forked child, `Interrupted`, else whatever the
@@ -160,9 +173,8 @@ impl Block {
     /// Gives up the device copy for `event`, with the copies from before a resize.
     fn leave(&self, state: &mut State, event: Event) -> Result<Released> {
         if state.device.is_none() && state.retired.is_empty() {
-            return Ok(Released::Nothing);
+            return Ok(state.still_held().unwrap_or(Released::Nothing));
         }
-        let leases = state.leases.get();
         let left = if state.device.is_some() {
             let sharing = state.settle_sharing("release")?;
             let left = state.run(
@@ -188,11 +200,7 @@ impl Block {
             state.host_to_ordinary(self.len);
         }
         left.and(closed)?;
-        Ok(if leases > 0 {
-            Released::WhenLeasesEnd(leases)
-        } else {
-            Released::Freed
-        })
+        Ok(state.still_held().unwrap_or(Released::Freed))
     }
 
     /// Moves the data to the preferred device, if the host has the newer copy and it can be there.
@@ -232,6 +240,27 @@ impl State {
     pub(super) fn only_on(&self) -> Option<Device> {
         let copy = self.device.as_ref()?;
         (!self.residency.is_host_current()).then(|| copy.device().clone())
+    }
+
+    /// What keeps device memory that the block has given up, if anything does.
+    fn still_held(&mut self) -> Option<Released> {
+        let (mut holders, mut leases) = (0, 0);
+        self.given_up.retain(|earlier| {
+            let Some(copy) = earlier.copy.upgrade() else {
+                return false;
+            };
+            copy.trim_after_free();
+            // Ours is none.
+            let of_copy = Arc::strong_count(&copy) - 1;
+            holders += of_copy;
+            leases += earlier.leases.get().min(of_copy);
+            of_copy > 0
+        });
+        match holders {
+            0 => None,
+            _ if holders == leases => Some(Released::WhenLeasesEnd(leases)),
+            _ => Some(Released::WhenUsesEnd(holders)),
+        }
     }
 
     pub(super) fn held_on(&self) -> Option<u32> {

@@ -4,7 +4,7 @@
     reason = "uploads from the raw host buffer under the lock of the block"
 )]
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use ulib_core::transition;
 use ulib_core::{
@@ -31,6 +31,8 @@ pub(super) struct State {
     pub(super) device: Option<Arc<DeviceCopy>>,
     /// Device copies from before a resize whose address was given away without an end.
     pub(super) retired: Vec<Arc<DeviceCopy>>,
+    /// Device copies that were not free when the block gave them up.
+    pub(super) given_up: Vec<GivenUp>,
     pub(super) raw_exported: bool,
     /// Leases of the present device copy.
     pub(super) leases: Arc<Count>,
@@ -40,6 +42,13 @@ pub(super) struct State {
     pub(super) policy: Option<Arc<dyn PlacementPolicy>>,
     /// Why the data is not on the preferred device, if it could not go there when that was last tried.
     pub(super) refusal: Option<Reason>,
+}
+
+/// A device copy that somebody else keeps.
+#[derive(Debug)]
+pub(super) struct GivenUp {
+    pub(super) copy: Weak<DeviceCopy>,
+    pub(super) leases: Arc<Count>,
 }
 
 /// The writable host view.
@@ -82,6 +91,7 @@ impl State {
             exported: Vec::new(),
             device: None,
             retired: Vec::new(),
+            given_up: Vec::new(),
             raw_exported: false,
             leases: Arc::default(),
             view: View::None,
@@ -274,8 +284,16 @@ impl State {
         let device = copy.device().clone();
         let given_up = matches!(event, Event::Release | Event::PreferHost);
         let raw = std::mem::take(&mut self.raw_exported);
-        let leased = self.leases.get() > 0;
-        self.leases = Arc::default();
+        let leases = std::mem::take(&mut self.leases);
+        let leased = leases.get() > 0;
+        self.given_up
+            .retain(|earlier| earlier.copy.strong_count() > 0);
+        if Arc::strong_count(&copy) > 1 || (raw && !given_up) {
+            self.given_up.push(GivenUp {
+                copy: Arc::downgrade(&copy),
+                leases,
+            });
+        }
         if given_up {
             if !leased {
                 // The table had the context synchronised, and addresses given away are invalid from now on.
