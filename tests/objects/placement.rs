@@ -73,7 +73,7 @@ fn walk<O: BulkArray>(
 
     assert!(object.set_preferred_device(PreferredDevice::Host)?);
     assert_eq!(object.location().to_string(), "Host");
-    assert!(!object.is_device_resident());
+    assert!(!object.is_device_resident() && object.update()?);
     assert_eq!(object.lease().unwrap_err().kind(), &ErrorKind::Residency);
     read(&object)
 }
@@ -158,7 +158,7 @@ fn geant_events_never_go() -> Result<()> {
     events.end_exports()?;
     assert_eq!(events.release_device()?, Released::Nothing);
     assert_eq!(events.transfers(), Transfers::default());
-    assert!(events.set_preferred_device(PreferredDevice::Host)?);
+    assert!(events.set_preferred_device(PreferredDevice::Host)? && events.update()?);
     Ok(())
 }
 

@@ -129,10 +129,7 @@ impl Placed {
     /// are there now.
     fn Update(&self, py: Python<'_>) -> PyResult<bool> {
         self.holder
-            .read(py, |object| {
-                let placed = object.placed();
-                Ok(placed.update()? || placed.preferred_device() == PreferredDevice::Host)
-            })
+            .read(py, |object| object.placed().update())
             .py()
     }
 

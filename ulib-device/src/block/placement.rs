@@ -74,8 +74,8 @@ impl Block {
     }
 
     /// Puts the data where it is preferred, if the host has the newer copy and it can be there, and waits for our own
-    /// work on it. Answers whether it is on the preferred device now. With the preference `Host` it brings home what
-    /// [`set_preferred`](Self::set_preferred) could not, and answers false.
+    /// work on it. Answers whether it is now where it is preferred. With the preference `Host` it brings home what
+    /// [`set_preferred`](Self::set_preferred) could not.
     ///
     /// # Errors
     /// As [`set_preferred`](Self::set_preferred).
@@ -84,8 +84,8 @@ impl Block {
         state.check_no_view("update")?;
         if state.preferred == PreferredDevice::Host {
             return match state.only_on() {
-                Some(_) => self.leave(&mut state, Event::PreferHost).map(|_| false),
-                None => Ok(false),
+                Some(_) => self.leave(&mut state, Event::PreferHost).map(|_| true),
+                None => Ok(true),
             };
         }
         if !self.place(&mut state, Cause::Explicit)? {

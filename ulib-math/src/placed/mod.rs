@@ -123,16 +123,15 @@ pub trait Placed {
         }
     }
 
-    /// Puts the numbers back on the device that is preferred, as after a change on the host. Answers
-    /// whether they are on it now, which is `false` when the host is preferred; what could not be
-    /// brought home before is brought home then.
+    /// Puts the numbers back where they are preferred, as after a change on the host. Answers whether
+    /// they are there now. With the host preferred it brings home what could not be brought home before.
     ///
     /// # Errors
     /// As [`set_preferred_device`](Placed::set_preferred_device).
     fn update(&self) -> Result<bool> {
         match self.bulk() {
             Bulk::Block(block) => block.update(),
-            Bulk::HostOnly(_) => Ok(false),
+            Bulk::HostOnly(host) => Ok(host.preferred() == PreferredDevice::Host),
         }
     }
 
