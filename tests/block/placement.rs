@@ -10,8 +10,8 @@ use crate::support::{
     set, value, values,
 };
 use ulib_core::{
-    Decision, DeviceIfFits, ErrorKind, HonourPreference, HostOnly, PlacementPolicy,
-    PlacementRequest, Residency,
+    Decision, DeviceIfFits, ErrorKind, HonourPreference, HostOnly, Placement, PlacementPolicy,
+    PlacementRequest, Reason, Residency,
 };
 use ulib_device::block::Block;
 use ulib_device::transfers::{self, ImplicitTransfers};
@@ -271,4 +271,35 @@ fn a_policy_may_ask_the_block_when_it_is_replaced() {
     });
     let answer = hear.recv_timeout(Duration::from_secs(20));
     assert_eq!(answer.as_deref(), Ok("Host"));
+}
+
+/// Answers with a device whatever is preferred.
+#[derive(Debug)]
+struct Always(u32);
+
+impl PlacementPolicy for Always {
+    fn decide(&self, _request: &PlacementRequest<'_>) -> Decision {
+        Decision {
+            placement: Placement::Device(self.0),
+            reason: Reason::AsPreferred,
+        }
+    }
+}
+
+#[test]
+fn a_policy_that_answers_another_device_is_not_honoured() {
+    let Some(_driver) = common::gpu() else { return };
+    let block = on_host(4);
+    block.set_policy(Arc::new(Always(1)));
+    assert!(!block.can_use_device());
+    assert!(!block.set_preferred(DEVICE).unwrap());
+    assert!(!block.is_device_resident());
+    assert_eq!(
+        block.location().to_string(),
+        "Host (the placement policy chose device 1, and device 0 is preferred)"
+    );
+    assert_eq!(*block.lease().unwrap_err().kind(), ErrorKind::Residency);
+    assert_eq!(device().held().allocations, 0);
+    block.set_policy(Arc::new(Always(0)));
+    assert!(block.update().unwrap() && block.is_device_resident());
 }

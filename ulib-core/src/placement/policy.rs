@@ -38,7 +38,9 @@ impl Decision {
 /// 1. The same request gets the same decision; nothing is asked of the driver.
 /// 2. A request with [`obstacle`](PlacementRequest::obstacle) is never answered with a device.
 /// 3. If the host is preferred, the answer is the host.
-/// 4. The reason is [`Reason::AsPreferred`] exactly when the answer is the preferred place.
+/// 4. A device in the answer is the preferred one. Another one is not honoured: the data stays on the host, with
+///    [`Reason::NotPreferredDevice`]. Who wants the data elsewhere changes the preference.
+/// 5. The reason is [`Reason::AsPreferred`] exactly when the answer is the preferred place.
 ///
 /// A decision for a device is an intention: the allocation can still fail, and then the data stays on
 /// the host with [`Reason::OutOfMemory`].

@@ -47,6 +47,13 @@ pub enum Reason {
     },
     /// The policy [`HostOnly`](super::HostOnly) is set.
     HostOnlyPolicy,
+    /// The policy answered with a device that is not the preferred one, which it may not.
+    NotPreferredDevice {
+        /// The ordinal of the device it answered.
+        chosen: u32,
+        /// The ordinal of the device that is preferred.
+        preferred: u32,
+    },
     /// The policy wants to leave a margin free, and this would not.
     DoesNotFit {
         /// Bytes needed.
@@ -89,6 +96,10 @@ impl fmt::Display for Reason {
                 "out of device memory: needs {needs} bytes, {free} bytes free"
             ),
             Self::HostOnlyPolicy => f.write_str("kept on the host by the placement policy"),
+            Self::NotPreferredDevice { chosen, preferred } => write!(
+                f,
+                "the placement policy chose device {chosen}, and device {preferred} is preferred"
+            ),
             Self::DoesNotFit {
                 needs,
                 free,
@@ -117,6 +128,7 @@ impl From<Reason> for Error {
             | Reason::ChangedOnHost
             | Reason::NotDeviceStorable { .. }
             | Reason::HostOnlyPolicy
+            | Reason::NotPreferredDevice { .. }
             | Reason::DoesNotFit { .. }
             | Reason::NotWorthTransfer { .. } => ErrorKind::Residency,
             Reason::Unavailable(_) | Reason::Driver(_) => ErrorKind::Unavailable,

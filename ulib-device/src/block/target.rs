@@ -178,6 +178,10 @@ pub(super) fn candidate(
         .with_held_on(held_on);
     let decision = policy.decide(&request);
     match decision.placement {
+        Placement::Device(chosen) if chosen != ordinal => refused(Reason::NotPreferredDevice {
+            chosen,
+            preferred: ordinal,
+        }),
         Placement::Device(_) => Ok(Target::Device(device)),
         Placement::Host => refused(decision.reason),
     }
