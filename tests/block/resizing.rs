@@ -3,7 +3,7 @@
 use crate::common;
 use crate::support::{
     CHANGED, DEVICE, NOTHING, Outsider, device, kernel_fill, moved, numbers, on_device, on_host,
-    values,
+    set, value, values,
 };
 use ulib_core::ErrorKind;
 use ulib_device::Stream;
@@ -192,4 +192,33 @@ fn out_of_memory_after_growing_stays_on_the_host() {
     assert!(block.update().unwrap(), "a later try works");
     assert_eq!(block.preferred(), DEVICE);
     assert!(block.is_device_resident());
+}
+
+/// Bytes of physical memory that this process has, or nothing where that is not said.
+#[cfg(target_os = "linux")]
+fn resident_bytes() -> usize {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    4096 * pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn growing_touches_only_what_has_content() {
+    const LEN: usize = 1 << 30;
+    let mut block = on_host(1024);
+    let before = resident_bytes();
+    block.resize(LEN).unwrap();
+    // Other tests of this process use a few megabytes meanwhile.
+    let grown = resident_bytes().saturating_sub(before);
+    assert!(grown < LEN / 4, "{grown} of {LEN} bytes were touched");
+    assert_eq!(value(&block, 1023), numbers(1024)[1023]);
+    assert_eq!((value(&block, 1024), value(&block, LEN / 4 - 1)), (0, 0));
+    // Without a fresh buffer what was there before does not come back.
+    block.resize(LEN - 4).unwrap();
+    set(&mut block, LEN / 4 - 2, 7);
+    block.resize(LEN - 8).unwrap();
+    block.resize(LEN).unwrap();
+    assert_eq!(value(&block, LEN / 4 - 2), 0);
+    block.append(&[1, 0, 0, 0]).unwrap();
+    assert_eq!((value(&block, LEN / 4 - 1), value(&block, LEN / 4)), (0, 1));
 }

@@ -121,14 +121,20 @@ impl Block {
                 };
                 Arc::new(fresh)
             }
-            None => Arc::clone(&state.host),
+            None => {
+                // SAFETY: no export and no view lives, which was checked above, and no guard, or the buffer would be a
+                // fresh one; `&mut self` and the lock keep every other reference away.
+                let all = unsafe { state.host.bytes_mut(len) };
+                all[kept..len - tail.len()].fill(0);
+                Arc::clone(&state.host)
+            }
         };
-        // SAFETY: no export and no view lives, which was checked above; `&mut self` and the lock keep every other
-        // reference away. The buffer has room for `len` bytes.
-        let added = unsafe { &mut host.bytes_mut(len)[kept..] };
-        let zeros = added.len() - tail.len();
-        added[..zeros].fill(0);
-        added[zeros..].copy_from_slice(tail);
+        // The bytes between are zero already: those of a fresh buffer are not touched, so that they cost no memory
+        // before somebody does.
+        // SAFETY: nobody else knows the fresh buffer, or nobody has a reference into the old one, as above. It has room
+        // for `len` bytes.
+        let all = unsafe { host.bytes_mut(len) };
+        all[len - tail.len()..].copy_from_slice(tail);
         state.host = host;
         state.exported.clear();
         drop(state);
