@@ -79,7 +79,8 @@ use transfers::{Cause, Counters};
 /// holder: what excludes an access makes it fail with kind `Busy`. Threads wait only for each other's transfers, during
 /// which the block is locked; a watch ([`crate::hooks`]) that runs meanwhile must not access the block it watches.
 ///
-/// Host bytes start at a multiple of 64, so [`HostRef`] can be cast to any element type.
+/// Host bytes start at a multiple of 64, so [`HostRef`] can be cast to any element type whose alignment is at most that.
+/// With an element type of a larger one, `bytemuck::try_cast_slice` says whether the bytes happen to suit it.
 ///
 /// After `fork` the child reads and writes host data as before; data that was only on the device is an error of kind
 /// `Forked` there, and destructors leave the driver alone. The same goes for a block that another thread was moving,
