@@ -40,7 +40,10 @@ fn memory_in_use_on_the_default_stream_outlives_a_capture_that_hides_it() {
     captured(&card, &blocking, || {
         drop(dropped);
         closed.close().unwrap();
-        assert_ne!(pool.used_bytes().unwrap(), 0, "kept");
+        if card.fake().is_some() {
+            // A card does not answer this question during a capture (900).
+            assert_ne!(pool.used_bytes().unwrap(), 0, "kept");
+        }
         // Neither an allocation nor what is written to it gets in the way.
         let next = DeviceBytes::allocate_from(pool.clone(), &card.stream, LEN).unwrap();
         copy::upload(&next, 0, &[7; LEN], &card.stream).unwrap();
