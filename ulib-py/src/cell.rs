@@ -9,6 +9,7 @@
 //! 3. The object has a lock of its own inside (a download on a shared reference takes it), so a
 //!    short question asked while attached must not meet any work in progress, not even reading.
 //!    That is what the gate is for: detached work shares it, attached questions need it alone.
+//! 4. In a forked child nobody waits for a thread that stayed in the parent, see [`Visits`].
 
 #![allow(
     unsafe_code,
@@ -18,10 +19,11 @@
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, TryLockError, TryLockResult};
 
 use pyo3::prelude::*;
 use ulib_core::{Error, ErrorKind, PreferredDevice, Result};
+use ulib_device::block::{Visit, Visits};
 
 use crate::source::Object;
 
@@ -79,15 +81,38 @@ pub(crate) fn drop_detached<T: Send>(value: T) {
     drop(value);
 }
 
+/// Takes a lock: with `attempt`, else with `wait`, unless whoever has it stayed in the parent of this process.
+fn take<G>(
+    visits: &Visits,
+    visit: &Visit<'_>,
+    attempt: impl FnOnce() -> TryLockResult<G>,
+    wait: impl FnOnce() -> G,
+) -> Result<G> {
+    if visit.is_in_child() {
+        match attempt() {
+            Ok(guard) => return Ok(guard),
+            Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => visits.check_alive("object")?,
+        }
+    }
+    Ok(wait())
+}
+
 /// An object that several Python threads may use.
 #[derive(Debug)]
 pub(crate) struct Shared<T: Object> {
     gate: RwLock<()>,
     lock: ManuallyDrop<RwLock<T>>,
+    /// Of detached work.
+    visits: Visits,
 }
 
 impl<T: Object> Drop for Shared<T> {
     fn drop(&mut self) {
+        if self.visits.has_lost() && self.lock.try_write().is_err() {
+            // A thread of the parent was changing it, and what it left is not to be touched.
+            return;
+        }
         // SAFETY: this is the only place that takes the lock out, and nothing uses it afterwards.
         drop_detached(unsafe { ManuallyDrop::take(&mut self.lock) });
     }
@@ -98,11 +123,22 @@ impl<T: Object> Shared<T> {
         Shared {
             gate: RwLock::new(()),
             lock: ManuallyDrop::new(RwLock::new(value)),
+            visits: Visits::default(),
         }
     }
 
     fn address(&self) -> usize {
         std::ptr::from_ref(self) as usize
+    }
+
+    /// Shares the gate, for detached work.
+    fn pass_gate(&self, visit: &Visit<'_>) -> Result<RwLockReadGuard<'_, ()>> {
+        take(
+            &self.visits,
+            visit,
+            || self.gate.try_read(),
+            || self.gate.read().unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
     /// Runs a short question that neither copies nor waits for a device. Stays attached unless
@@ -159,8 +195,15 @@ impl<T: Object> Shared<T> {
         check(self.address())?;
         py.detach(|| {
             let _held = enter(self.address());
-            let _gate = self.gate.read().unwrap_or_else(PoisonError::into_inner);
-            work(&self.lock.read().unwrap_or_else(PoisonError::into_inner))
+            let visit = self.visits.enter();
+            let _gate = self.pass_gate(&visit)?;
+            let value = take(
+                &self.visits,
+                &visit,
+                || self.lock.try_read(),
+                || self.lock.read().unwrap_or_else(PoisonError::into_inner),
+            )?;
+            work(&value)
         })
     }
 
@@ -173,8 +216,15 @@ impl<T: Object> Shared<T> {
         check(self.address())?;
         py.detach(|| {
             let _held = enter(self.address());
-            let _gate = self.gate.read().unwrap_or_else(PoisonError::into_inner);
-            work(&mut self.lock.write().unwrap_or_else(PoisonError::into_inner))
+            let visit = self.visits.enter();
+            let _gate = self.pass_gate(&visit)?;
+            let mut value = take(
+                &self.visits,
+                &visit,
+                || self.lock.try_write(),
+                || self.lock.write().unwrap_or_else(PoisonError::into_inner),
+            )?;
+            work(&mut value)
         })
     }
 }

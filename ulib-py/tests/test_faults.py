@@ -178,6 +178,20 @@ def test_unknown_status_codes_are_printed_as_numbers(fake):
     assert caught.value.code == 4711
 
 
+@pytest.mark.parametrize("elsewhere", ["Device:1", "Device:7"])
+def test_dlpack_of_numbers_that_could_not_leave_another_device(fake, elsewhere):
+    image = uLib.VoxImage(4, 4, 4)
+    image.SetPreferredDevice("Device")
+    image.Fill(3)
+    fake("fail *:1+:4711")
+    with pytest.raises(uLib.DriverError):
+        image.SetPreferredDevice(elsewhere)
+    fake("fail none")
+    assert image.GetDataLocation().startswith("Device: ") and not image.IsDeviceResident()
+    assert image.__dlpack_device__() == (1, 0), "not a device that has nothing and cannot be used"
+    assert np.from_dlpack(image).sum() == 192
+
+
 def test_fork_before_use(fake, python):
     done = python(
         """
@@ -211,7 +225,10 @@ if child == 0:
     try:
         assert both.GetValue(5) == 2 and numpy.asarray(both).sum() == 128
         assert not hasattr(both, "__cuda_array_interface__")
-        for act in (lambda: gone.GetValue(0), lambda: numpy.asarray(gone), gone.DeviceView, lambda: gone.Sum()):
+        # No pointer to the device can be had here.
+        assert both.__dlpack_device__() == gone.__dlpack_device__() == (1, 0)
+        assert numpy.from_dlpack(both).sum() == 128
+        for act in (lambda: numpy.from_dlpack(gone), lambda: gone.GetValue(0), lambda: numpy.asarray(gone), gone.DeviceView, lambda: gone.Sum()):
             try:
                 act()
             except uLib.ForkedError:
@@ -229,6 +246,38 @@ if child == 0:
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 view.Close()
 assert gone.GetValue(0) == 3 and both.Sum() == 128
+print("parent")
+"""
+    )
+    assert done.stdout == "parent\n"
+
+
+def test_fork_while_another_thread_is_at_work(python):
+    done = python(
+        """
+import os, signal, threading, uLib
+image = uLib.VoxImage(160, 160, 160)
+stop = threading.Event()
+def work():
+    while not stop.is_set():
+        image.Fill(1)
+worker = threading.Thread(target=work, daemon=True)
+worker.start()
+for turn in range(10):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)      # ends a child that waits for a thread that is not there
+        for act in (lambda: image.GetValue(0), lambda: image.SetValue(0, 2), lambda: image.Sum(), image.GetDataLocation):
+            try:
+                act()
+            except uLib.ForkedError:
+                pass
+        del image
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+stop.set()
+worker.join()
+assert image.GetValue(0) == 1
 print("parent")
 """
     )

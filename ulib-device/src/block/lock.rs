@@ -5,50 +5,18 @@
 //! threads counted from before the fork, answers with an error of kind `Forked`.
 #![allow(
     unsafe_code,
-    reason = "registers a fork handler, and leaves alone what a thread of the parent was changing"
+    reason = "leaves alone what a thread of the parent was changing"
 )]
 
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{
-    Mutex, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
-};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
-use ulib_core::{Error, ErrorKind, PreferredDevice, Residency, Result};
+use ulib_core::{PreferredDevice, Residency, Result};
 
 use super::state::State;
+use super::visits::{Visit, Visits};
 use crate::Device;
-
-/// How many forks lie between this process and the one in which the first block was made.
-static GENERATION: AtomicU32 = AtomicU32::new(0);
-
-fn generation() -> u32 {
-    GENERATION.load(Ordering::Relaxed)
-}
-
-#[cfg(unix)]
-fn watch_for_fork() {
-    static REGISTERED: Once = Once::new();
-    extern "C" fn in_child() {
-        GENERATION.fetch_add(1, Ordering::Relaxed);
-    }
-    REGISTERED.call_once(|| {
-        // SAFETY: the handler is a plain function of this library that only changes an atomic, which is allowed
-        // between fork and exec; glibc forgets the handler if this library is ever unloaded.
-        let status = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-        if status != 0 {
-            log::warn!("forks cannot be detected: pthread_atfork returned {status}");
-        }
-    });
-}
-
-/// There is no fork here.
-#[cfg(not(unix))]
-fn watch_for_fork() {
-    static REGISTERED: Once = Once::new();
-    REGISTERED.call_once(|| {});
-}
 
 /// What is known of a block whose lock nobody will ever release: as its last change left it.
 #[derive(Clone, Debug)]
@@ -78,7 +46,6 @@ pub(super) struct StateLock {
 
 impl StateLock {
     pub(super) fn new(state: State) -> Self {
-        watch_for_fork();
         Self {
             remembered: Mutex::new(Remembered::of(&state)),
             state: ManuallyDrop::new(RwLock::new(state)),
@@ -92,7 +59,7 @@ impl StateLock {
     /// Kind `Forked` in a forked child when a thread that was left behind in the parent holds the lock.
     pub(super) fn peek(&self, op: &'static str) -> Result<Peek<'_>> {
         let visit = self.visits.enter();
-        if visit.generation > 0 {
+        if visit.is_in_child() {
             match self.state.try_read() {
                 Ok(guard) => return Ok(Peek { guard, visit }),
                 Err(TryLockError::Poisoned(poisoned)) => {
@@ -112,7 +79,7 @@ impl StateLock {
     /// As [`peek`](Self::peek).
     pub(super) fn lock(&self, op: &'static str) -> Result<Hold<'_>> {
         let visit = self.visits.enter();
-        let guard = if visit.generation > 0 {
+        let guard = if visit.is_in_child() {
             match self.state.try_write() {
                 Ok(guard) => Some(guard),
                 Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -207,75 +174,5 @@ impl Drop for Hold<'_> {
         {
             *known = Remembered::of(&self.guard);
         }
-    }
-}
-
-/// How many threads of this process hold or want the lock, and whether threads did that a fork left behind.
-#[derive(Default)]
-struct Visits {
-    /// The generation in the upper half, its visitors in the lower.
-    present: AtomicU64,
-    /// Some from an earlier generation never left.
-    lost: AtomicBool,
-}
-
-const COUNT: u64 = u32::MAX as u64;
-
-impl Visits {
-    fn enter(&self) -> Visit<'_> {
-        let generation = generation();
-        let entered = |present: u64| {
-            if present >> 32 == u64::from(generation) {
-                return Some(present + 1);
-            }
-            if present & COUNT > 0 {
-                self.lost.store(true, Ordering::Relaxed);
-            }
-            Some(u64::from(generation) << 32 | 1)
-        };
-        let _ = self
-            .present
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, entered);
-        Visit {
-            visits: self,
-            generation,
-        }
-    }
-
-    /// Whether a thread that does not exist here held or wanted the lock.
-    fn has_lost(&self) -> bool {
-        let present = self.present.load(Ordering::Relaxed);
-        let earlier = present >> 32 != u64::from(generation()) && present & COUNT > 0;
-        earlier || self.lost.load(Ordering::Relaxed)
-    }
-
-    fn check_alive(&self, op: &'static str) -> Result<()> {
-        if !self.has_lost() {
-            return Ok(());
-        }
-        Err(Error::in_op(
-            ErrorKind::Forked,
-            op,
-            "another thread was at work on the data when this process was forked",
-        ))
-    }
-}
-
-struct Visit<'a> {
-    visits: &'a Visits,
-    generation: u32,
-}
-
-impl Drop for Visit<'_> {
-    fn drop(&mut self) {
-        // A guard that crossed a fork with its thread is not counted any more once others have entered since.
-        let left = |present: u64| {
-            (present >> 32 == u64::from(self.generation) && present & COUNT > 0)
-                .then(|| present - 1)
-        };
-        let _ = self
-            .visits
-            .present
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
     }
 }

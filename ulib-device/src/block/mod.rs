@@ -53,6 +53,7 @@ mod state;
 mod target;
 pub mod transfers;
 mod view;
+mod visits;
 
 use std::fmt;
 use std::sync::Arc;
@@ -66,6 +67,7 @@ pub use placement::Released;
 pub use sharing::{Lease, RawExport};
 pub use transfers::Transfers;
 pub use view::{HostExport, HostHold, HostView};
+pub use visits::{Visit, Visits};
 
 use host::{Count, HostBuf};
 use lock::StateLock;

@@ -92,7 +92,8 @@ pub(crate) fn device_now(py: Python<'_>, source: &Source) -> Result<Option<u32>>
             return Ok(None);
         };
         let goes = match placed.location() {
-            Location::Device { .. } => true,
+            // It may be another device than the preferred one, and in a forked child nobody reaches it.
+            Location::Device { .. } => placed.can_use_device(),
             Location::Host => false,
             Location::HostBecause(reason) => {
                 matches!(reason, Reason::ChangedOnHost | Reason::AsPreferred)
