@@ -128,9 +128,7 @@ impl Placed {
     /// Puts the numbers where they are preferred, as after a change on the host. True when they
     /// are there now.
     fn Update(&self, py: Python<'_>) -> PyResult<bool> {
-        self.holder
-            .read(py, |object| object.placed().update())
-            .py()
+        self.holder.read(py, |object| object.placed().update()).py()
     }
 
     /// Declares that nobody uses pointers from ``__cuda_array_interface__`` of this object any more,
