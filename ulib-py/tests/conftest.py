@@ -14,6 +14,7 @@ With ``ULIB_REQUIRE_CUDA=1`` a test that would be skipped for the lack of a card
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
 import os
 import signal
@@ -140,12 +141,24 @@ class Fake:
         return self(f"count {call}")
 
 
+def give_cached_memory_back() -> None:
+    """What earlier tests left in the pool could serve an allocation that a test expects to fail."""
+    import uLib
+
+    gc.collect()
+    for ordinal in range(uLib.device.count()):
+        block = uLib.FloatCollection([0])
+        block.SetPreferredDevice(f"Device:{ordinal}")
+        block.ReleaseDevice()
+
+
 @pytest.fixture
 def fake() -> Iterator[Fake]:
     if MODE != "fake" or FAKE_LIBRARY is None:
         pytest.skip("needs the software driver (ULIB_FAKE_DRIVER)")
     control = Fake(FAKE_LIBRARY)
     control("reset")
+    give_cached_memory_back()
     yield control
     control("reset")
 

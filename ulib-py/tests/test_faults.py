@@ -179,17 +179,33 @@ def test_unknown_status_codes_are_printed_as_numbers(fake):
 
 
 @pytest.mark.parametrize("elsewhere", ["Device:1", "Device:7"])
-def test_dlpack_of_numbers_that_could_not_leave_another_device(fake, elsewhere):
-    image = uLib.VoxImage(4, 4, 4)
-    image.SetPreferredDevice("Device")
-    image.Fill(3)
-    fake("fail *:1+:4711")
-    with pytest.raises(uLib.DriverError):
-        image.SetPreferredDevice(elsewhere)
-    fake("fail none")
-    assert image.GetDataLocation().startswith("Device: ") and not image.IsDeviceResident()
-    assert image.__dlpack_device__() == (1, 0), "not a device that has nothing and cannot be used"
-    assert np.from_dlpack(image).sum() == 192
+def test_dlpack_of_numbers_that_could_not_leave_another_device(fake, elsewhere, python):
+    """In a process of its own: there the second device is used for the first time, and that fails."""
+    done = python(
+        f"""
+import ctypes, os, uLib
+control = ctypes.CDLL(os.environ["ULIB_FAKE_DRIVER"]).fakecuda_control
+image = uLib.VoxImage(4, 4, 4)
+image.SetPreferredDevice("Device")
+image.Fill(3)
+control(b"fail *:1+:4711")
+try:
+    image.SetPreferredDevice({elsewhere!r})
+except uLib.DriverError as error:
+    print(error.code)
+control(b"fail none")
+print(image.GetDataLocation(), image.IsDeviceResident())
+print(image.__dlpack_device__())
+import numpy
+print(numpy.from_dlpack(image).sum())
+"""
+    )
+    assert done.stdout.splitlines() == [
+        "4711",
+        "Device: Fake GPU 0 False",
+        "(1, 0)",  # not a device that has nothing and cannot be used
+        "192.0",
+    ]
 
 
 def test_fork_before_use(fake, python):
