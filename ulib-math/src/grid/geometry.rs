@@ -131,7 +131,7 @@ impl Grid {
                 "grid spacing",
                 "spacing",
                 format_args!("{spacing:?}"),
-                "three finite numbers above zero",
+                "three finite numbers above zero, none of them subnormal",
             ));
         }
         self.spacing = spacing;
