@@ -1,4 +1,4 @@
-"""numba, CuPy, PyTorch and JAX on a real card: zero-copy, in place, coherent; and the page's own snippets."""
+"""numba, CuPy, PyTorch and JAX on a real card: zero-copy, in place, coherent; and the snippets that users start from."""
 
 import gc
 
@@ -288,8 +288,8 @@ os._exit(0)
     assert int(code) in (700, 716, 718, 719) and words == "True"
 
 
-def test_the_pages_recipe(consumer, image):
-    """The recipe of the page, as a function of a context that hands out scene objects."""
+def test_the_usual_recipe(consumer, image):
+    """The usual recipe, as a function of a context that hands out scene objects."""
     consumer("cupy")
 
     def run(ctx):
@@ -319,7 +319,7 @@ def test_the_pages_recipe(consumer, image):
     np.testing.assert_allclose(table.GetColumn("total"), image.Sum(axis=(0, 1)), rtol=1e-6)
 
 
-def test_the_pages_numba_way(consumer, image):
+def test_the_usual_way_with_numba(consumer, image):
     cuda = consumer("numba.cuda")
     view = cuda.as_cuda_array(image)
     profile = view.copy_to_host().reshape((SIDE, SIDE, SIDE)).sum(axis=(0, 1), dtype=np.float64)
