@@ -31,3 +31,11 @@ mod sharing;
 mod threads;
 #[path = "objects/vox_image.rs"]
 mod vox_image;
+
+/// How the property tests run: a failing case is printed in full and not kept in a file.
+fn cases() -> proptest::test_runner::Config {
+    proptest::test_runner::Config {
+        failure_persistence: None,
+        ..proptest::test_runner::Config::default()
+    }
+}

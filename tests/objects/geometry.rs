@@ -136,6 +136,8 @@ has_the_methods_of_its_grid! {
 }
 
 proptest! {
+    #![proptest_config(crate::cases())]
+
     #[test]
     fn the_middle_of_a_voxel_finds_it(
         dims in prop::array::uniform3(1_usize..40),

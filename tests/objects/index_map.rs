@@ -95,6 +95,8 @@ fn order() -> impl Strategy<Value = DataOrder> {
 }
 
 proptest! {
+    #![proptest_config(crate::cases())]
+
     #[test]
     fn map_and_unmap_are_inverse(
         dims in prop::array::uniform3(1_usize..9),

@@ -208,7 +208,7 @@ fn label([x, y, z]: [usize; 3]) -> VoxelValueCount {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig { cases: 64, ..crate::cases() })]
 
     #[test]
     fn resizing_keeps_the_overlap(
