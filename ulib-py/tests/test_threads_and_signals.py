@@ -292,3 +292,60 @@ def test_copying_from_an_object_that_another_thread_moves(gpu, target_on):
         thread.join()
         sys.setswitchinterval(interval)
     assert not source.IsShared()
+
+
+@pytest.mark.parametrize("work", ["Sum()", "Sum(axis=0)", "Fill(2)", "Scale(2)"])
+def test_a_forked_child_computes_without_the_threads_of_its_parent(python, work):
+    done = python(
+        f"""
+import os, uLib
+table = uLib.EventTable("a,b,c", rows=300_000)
+table.Fill(1)
+table.{work}
+child = os.fork()
+if child == 0:
+    table.{work}
+    os._exit(0 if table.Sum() > 0 else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+""",
+        timeout=60,
+        ULIB_CUDA_DRIVER="none",
+    )
+    assert done.stdout == "0\n"
+
+
+def test_without_new_threads_the_work_is_done_by_one(python):
+    done = python(
+        """
+import resource, uLib
+values = uLib.FloatCollection(3_000_000)
+values.Fill  # loaded before the limit
+size = int(open("/proc/self/statm").read().split()[0]) * 4096
+resource.setrlimit(resource.RLIMIT_AS, (size + (1 << 20), -1))
+values.Fill(2)
+values.Scale(2)
+print(values.Sum())
+""",
+        ULIB_CUDA_DRIVER="none",
+    )
+    assert done.stdout == "12000000.0\n"
+
+
+def test_dlpack_of_an_object_that_another_thread_moves(gpu):
+    image = uLib.VoxImage(8, 8, 8)
+    done = threading.Event()
+
+    def move():
+        while not done.is_set():
+            image.SetPreferredDevice("Device")
+            image.SetPreferredDevice("Host")
+
+    mover = threading.Thread(target=move)
+    mover.start()
+    try:
+        for _ in range(3000):
+            image.__dlpack__()
+            image.__dlpack__(max_version=(1, 0))
+    finally:
+        done.set()
+        mover.join(60)

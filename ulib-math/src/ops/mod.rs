@@ -25,6 +25,7 @@ mod element;
 pub mod fill;
 mod form;
 mod launch;
+mod parallel;
 mod runs;
 pub mod scale;
 pub mod sum;

@@ -1,6 +1,7 @@
 //! Host traversal: every run of an index space, in parallel where the memory of the written operand can be divided.
 
 use super::axes::Axes;
+use super::parallel;
 
 /// Elements that are worth a task of their own.
 pub(crate) const GRAIN: usize = 1 << 15;
@@ -29,7 +30,13 @@ where
         return;
     }
     let first = axes.start[own].unsigned_abs();
-    let space = Space { axes, own, visit };
+    let parallel = count > GRAIN && parallel::available();
+    let space = Space {
+        axes,
+        own,
+        parallel,
+        visit,
+    };
     match axes.len.first() {
         None => space.leaf(&mut data[first..=first], 1, [1; K], axes.start),
         Some(&outer) => space.split(&mut data[first..], 0, outer, count, axes.start),
@@ -39,6 +46,8 @@ where
 struct Space<'a, F, const K: usize> {
     axes: &'a Axes<K>,
     own: usize,
+    /// Whether there are threads to share the work with.
+    parallel: bool,
     visit: &'a F,
 }
 
@@ -60,7 +69,7 @@ impl<F, const K: usize> Space<'_, F, K> {
         let stride = self.axes.stride[axis];
         let own = stride[self.own].unsigned_abs();
         let innermost = axis + 1 == self.axes.len.len();
-        if innermost && count <= GRAIN {
+        if innermost && !(self.parallel && count > GRAIN) {
             return self.leaf(data, len, stride, start);
         }
         let moved = |by: usize| {
@@ -76,7 +85,7 @@ impl<F, const K: usize> Space<'_, F, K> {
                 (self.axes.len[inner] - 1) * self.axes.stride[inner][self.own].unsigned_abs()
             })
             .sum();
-        if len > 1 && count > GRAIN && own > inside {
+        if self.parallel && len > 1 && count > GRAIN && own > inside {
             let half = len / 2;
             let (left, right) = data.split_at_mut(half * own);
             let left_count = count / len * half;

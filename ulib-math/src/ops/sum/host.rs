@@ -8,6 +8,7 @@ use super::plan::{CHUNK, LANES, Plan};
 use crate::memory::{room, zeros};
 use crate::ops::axes::Axes;
 use crate::ops::element::{Accumulator, Element};
+use crate::ops::parallel;
 use crate::ops::runs::GRAIN;
 
 /// Levels of the tree over the lanes.
@@ -46,7 +47,7 @@ fn map<A: Send>(
 ) -> Result<Vec<A>> {
     let mut values = room(count)?;
     let grain = GRAIN.div_ceil(work.max(1));
-    if count <= grain {
+    if count <= grain || !parallel::available() {
         values.extend((0..count).map(each));
     } else {
         // Within the room that there is.
@@ -210,7 +211,7 @@ fn by_columns<T: Element>(data: &[T], plan: &Plan) -> Result<Vec<T::Sum>> {
     let mut parts = zeros::<T::Sum>(outputs * chunks)?;
     let grain = GRAIN.div_ceil(n.min(CHUNK) * width.min(TILE));
     let tiles = width.div_ceil(TILE);
-    if tiles * rows * chunks <= grain {
+    if tiles * rows * chunks <= grain || !parallel::available() {
         for (row, sums) in parts.chunks_mut(width).enumerate() {
             for (i, sums) in sums.chunks_mut(TILE).enumerate() {
                 tile(row, i, sums);

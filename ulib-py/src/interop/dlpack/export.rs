@@ -65,7 +65,13 @@ pub(crate) fn export<'py>(
     let versioned = request.max_version.is_some_and(|(major, _)| major >= 1);
     check_stream(wanted.0, request.stream)?;
     let parcel = match wanted {
-        (abi::CUDA, _) if wanted == here && request.copy != Some(true) => lease(py, source)?,
+        (abi::CUDA, _) if wanted == here && request.copy != Some(true) => match lease(py, source) {
+            // Another thread has changed the preference since `here` was asked.
+            Err(_) if request.dl_device.is_none() && device_of(py, source)? != here => {
+                return export(py, source, request);
+            }
+            leased => leased?,
+        },
         (abi::CPU, 0) if wanted == here && request.copy != Some(true) && versioned => {
             host_view(py, source)?
         }
