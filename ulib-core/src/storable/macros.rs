@@ -101,7 +101,9 @@
 /// # #[derive(Clone, Copy)]
 /// # #[repr(C)]
 /// # struct Sample { time: f64 }
+/// # // SAFETY: repr(C), plain numbers, no padding.
 /// # unsafe impl Zeroable for Sample {}
+/// # // SAFETY: the same.
 /// # unsafe impl Pod for Sample {}
 /// ulib_core::device_storable! { impl Sample { time: u64 } }
 /// ```
