@@ -11,7 +11,7 @@ use ulib_core::{DeviceStorable, Error, Layout, Result, bytemuck};
 use ulib_device::block::Block;
 
 use crate::memory::room;
-pub use crate::ops::{Accumulator, Element};
+pub use crate::ops::{Accumulator, Element, Real};
 
 /// A read-only strided view of a [`Block`]'s elements.
 ///

@@ -31,7 +31,7 @@ pub mod scale;
 pub mod sum;
 
 pub use copy::{copy, copy_from_device, copy_from_host, copy_to_host};
-pub use element::{Accumulator, Element, Number};
+pub use element::{Accumulator, Element, Number, Real};
 pub use fill::fill;
 #[doc(hidden)]
 pub use launch::set_grid_limit;

@@ -42,11 +42,11 @@ fn entry(number: Number, packed: bool, line: bool) -> &'static str {
             }
         };
     }
-    match number {
+    match number.unsigned() {
         Number::F32 => entries!("f32"),
         Number::F64 => entries!("f64"),
         Number::I32 | Number::U32 => entries!("u32"),
-        Number::I64 => entries!("u64"),
+        Number::I64 | Number::U64 => entries!("u64"),
     }
 }
 

@@ -59,12 +59,12 @@ fn entry(number: Number, columns: bool, pack: bool, line: bool) -> &'static str 
     match (number, pack) {
         (Number::F32, true) => entries!("f32_pack"),
         (Number::F64, true) => entries!("f64_pack"),
-        (Number::I64, true) => entries!("u64_pack"),
+        (Number::I64 | Number::U64, true) => entries!("u64_pack"),
         (Number::F32, false) => entries!("f32_one"),
         (Number::F64, false) => entries!("f64_one"),
         (Number::I32, _) => entries!("i32_one"),
         (Number::U32, _) => entries!("u32_one"),
-        (Number::I64, false) => entries!("u64_one"),
+        (Number::I64 | Number::U64, false) => entries!("u64_one"),
     }
 }
 
@@ -73,7 +73,7 @@ fn has_pack(number: Number, columns: bool, line: bool) -> bool {
     match number {
         Number::F32 => line || !columns,
         Number::F64 => line,
-        Number::I64 => line && !columns,
+        Number::I64 | Number::U64 => line && !columns,
         Number::I32 | Number::U32 => false,
     }
 }

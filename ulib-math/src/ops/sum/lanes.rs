@@ -5,7 +5,7 @@
 )]
 
 use super::plan::{CHUNK, LANES};
-use crate::ops::element::{Accumulator, Element};
+use crate::ops::element::Element;
 
 /// Adds element `i` of a whole chunk of elements `STRIDE` apart to lane `i % LANES`, in the order of `i`. `elements` are those
 /// from the first to the last.
