@@ -27,5 +27,7 @@ mod loading;
 mod modules;
 #[path = "driver/processes.rs"]
 mod processes;
+#[path = "driver/scopes.rs"]
+mod scopes;
 #[path = "driver/streams.rs"]
 mod streams;

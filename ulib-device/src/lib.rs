@@ -6,7 +6,7 @@
 //! | on the host | here |
 //! |---|---|
 //! | the machine | [`Device`] |
-//! | a thread's queue of work | [`Stream`] |
+//! | a thread's queue of work, and where it says which one it uses | [`Stream`], [`Stream::scope`] |
 //! | a point in that queue | [`Event`] |
 //! | a program file, a function in it | [`Module`], [`Function`]; embedded in the binary: [`Kernel`] |
 //! | calling the function | [`launch()`] |

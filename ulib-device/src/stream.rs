@@ -14,13 +14,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use ulib_core::{Error, Result};
 
+mod current;
+
+pub use current::StreamScope;
+
 /// A queue of work on one device: what is put in runs in order. Clones are the same queue.
 ///
 /// The driver destroys a queue made here when the last clone is dropped, after the work in it is done.
 ///
 /// Which to take: the [`legacy`](Self::legacy) stream is what CuPy, PyTorch and numba use unless told otherwise; it and
 /// every stream from [`new`](Self::new) wait for each other. A [`non_blocking`](Self::non_blocking) stream is ordered
-/// with nothing but the events it waits for.
+/// with nothing but the events it waits for. Operations use the [`current`](Self::current) stream, which is the legacy one
+/// unless a [`scope`](Self::scope) says otherwise.
 ///
 /// # Examples
 /// ```no_run

@@ -73,6 +73,6 @@ fn copy_from<T: DeviceStorable + Copy>(array: &Located<'_>, view: ViewMut<'_, T>
     // asked the driver about; (2) `array` borrows the owner, and the stream is waited for below before
     // that ends, whatever the copy says; (3) the producer's stream was made to be waited for above.
     let copied = unsafe { ops::copy_from_device(array, view) };
-    let waited = Stream::legacy(&array.device).synchronize();
+    let waited = Stream::current(&array.device).synchronize();
     copied.and(waited)
 }

@@ -15,6 +15,9 @@
 //! An operation with one block runs on a device when the block prefers that device and can be there, else on the host.
 //! Bytes of the block that the view does not reach (a voxel's `Count` beside its `Value`) keep their value.
 //!
+//! On a device it puts its work into [`Stream::current`](ulib_device::Stream::current): the legacy stream, or that of the
+//! scope it is called in. What several streams do with one block is ordered by events.
+//!
 //! # Precision
 //! Elementwise results and sums are bit-identical on the host with any number of threads and on any device with any grid,
 //! but for the payload and the sign of a NaN.

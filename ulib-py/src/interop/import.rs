@@ -255,9 +255,11 @@ pub(crate) struct Located<'a> {
 }
 
 impl Located<'_> {
-    /// Makes the device's legacy stream, on which copies run, wait for the producer's work, if the
-    /// producer named a stream.
+    /// Makes the device's current stream, on which copies run, wait for the producer's work: on the stream that the
+    /// producer named, if it did, and on the legacy one.
     pub(crate) fn wait_for_producer(&self) -> Result<()> {
+        let current = Stream::current(&self.device);
+        current.wait_for(&Stream::legacy(&self.device))?;
         let Some(handle) = self.array.stream.filter(|&handle| handle != 1) else {
             return Ok(());
         };
@@ -266,7 +268,7 @@ impl Located<'_> {
         // SAFETY: the protocol promises that a number in `stream` is a stream of the array's context
         // that lives as long as the array, whose owner `array` borrows.
         let producer = unsafe { Stream::from_raw(&self.device, handle) };
-        Stream::legacy(&self.device).wait(&producer.record()?)
+        current.wait(&producer.record()?)
     }
 }
 

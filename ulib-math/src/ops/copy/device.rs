@@ -130,7 +130,7 @@ pub(super) fn copy<T: DeviceStorable>(
     dst: &mut ViewMut<'_, T>,
     device: &Device,
 ) -> Result<bool> {
-    let stream = Stream::legacy(device);
+    let stream = Stream::current(device);
     let Some(source) = src.block().device_read_if_placed(&stream)? else {
         return Ok(false);
     };
@@ -153,7 +153,7 @@ pub(super) fn copy_foreign<T: DeviceStorable>(
     dst: &mut ViewMut<'_, T>,
     device: &Device,
 ) -> Result<()> {
-    let stream = Stream::legacy(device);
+    let stream = Stream::current(device);
     if overlaps(src, dst, &stream)? {
         // The threads of one launch would read what others of it have overwritten.
         return unpack(&pack(src, &stream)?, dst, &stream);
@@ -195,7 +195,7 @@ pub(super) fn copy_between<T: DeviceStorable>(
     from: &Device,
     to: &Device,
 ) -> Result<bool> {
-    let stream = Stream::legacy(from);
+    let stream = Stream::current(from);
     let Some(source) = src.block().device_read_if_placed(&stream)? else {
         return Ok(false);
     };
@@ -220,7 +220,7 @@ pub(super) fn copy_foreign_between<T: DeviceStorable>(
     from: &Device,
     to: &Device,
 ) -> Result<()> {
-    let (stream, other) = (Stream::legacy(from), Stream::legacy(to));
+    let (stream, other) = (Stream::current(from), Stream::current(to));
     let packed = pack(src, &stream)?;
     let arrived = DeviceBytes::allocate(&other, packed.len())?;
     ulib_device::copy::copy_device(&arrived, 0, &packed, 0, packed.len(), &stream)?;
@@ -234,7 +234,7 @@ pub(super) fn copy_from_host<T: DeviceStorable + Copy>(
     dst: &mut ViewMut<'_, T>,
     device: &Device,
 ) -> Result<()> {
-    let stream = Stream::legacy(device);
+    let stream = Stream::current(device);
     let packed = DeviceBytes::allocate(&stream, layout.len() * size_of::<T>())?;
     let first = layout.offset();
     if layout.is_contiguous() {
@@ -256,7 +256,7 @@ pub(super) fn copy_to_host<T: DeviceStorable + Copy>(
     layout: &Layout,
     device: &Device,
 ) -> Result<bool> {
-    let stream = Stream::legacy(device);
+    let stream = Stream::current(device);
     let Some(source) = src.block().device_read_if_placed(&stream)? else {
         return Ok(false);
     };

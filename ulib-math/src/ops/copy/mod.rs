@@ -158,8 +158,8 @@ fn to_host<T: DeviceStorable + Copy>(
 ///
 /// # Safety
 /// 1. `src` keeps the contract of [`IDeviceArray`]: what its layout reaches from its pointer on is memory of its device.
-/// 2. That memory stays valid until the copy is done: until the legacy stream of `dst`'s device has passed the call.
-/// 3. Whatever still writes it is ordered before the legacy stream of `src`'s device.
+/// 2. That memory stays valid until the copy is done: until the [current](Stream::current) stream of `dst`'s device has passed the call.
+/// 3. Whatever still writes it is ordered before the current stream of `src`'s device.
 #[allow(unsafe_code, reason = "reads memory that only the caller knows")]
 pub unsafe fn copy_from_device<T: DeviceStorable + Copy>(
     src: &dyn IDeviceArray,
@@ -193,7 +193,7 @@ pub unsafe fn copy_from_device<T: DeviceStorable + Copy>(
         // The device has what would be lost if the fetch failed with the target open to be overwritten.
         None if dst.block().residency() == Residency::DeviceNewer => {
             let (values, layout) = fetched(dst.shape(), |values, layout| {
-                device::fetch(&source, values, layout, &Stream::legacy(&from))
+                device::fetch(&source, values, layout, &Stream::current(&from))
             })?;
             copy_from_host(&values, &layout, dst)
         }
@@ -204,7 +204,7 @@ pub unsafe fn copy_from_device<T: DeviceStorable + Copy>(
             } else {
                 dst.block_mut().write()?
             };
-            let stream = Stream::legacy(&from);
+            let stream = Stream::current(&from);
             device::fetch(&source, elements_mut::<T>(&mut guard)?, &layout, &stream)?;
             guard.commit()
         }

@@ -36,7 +36,7 @@ pub(super) fn fill<T: DeviceStorable + Copy>(
     value: T,
     device: &Device,
 ) -> Result<()> {
-    let stream = Stream::legacy(device);
+    let stream = Stream::current(device);
     let whole = view.is_whole();
     let block = view.block_mut();
     let target = if whole {

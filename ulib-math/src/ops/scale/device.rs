@@ -56,7 +56,7 @@ pub(super) fn scale<T: Element>(
     factor: T,
     device: &Device,
 ) -> Result<()> {
-    let stream = Stream::legacy(device);
+    let stream = Stream::current(device);
     let target = view.block_mut().device_write(&stream)?;
     for axes in axes.scaled([size_of::<T>()]).pieces() {
         let form = Form::new(axes, target.ptr(), size_of::<T>());

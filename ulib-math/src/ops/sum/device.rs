@@ -86,7 +86,7 @@ pub(super) fn sum<T: Element>(
 ) -> Result<Option<Vec<T::Sum>>> {
     // Bound once, so that the calls below find the context current.
     let _context = device.bind()?;
-    let stream = Stream::legacy(device);
+    let stream = Stream::current(device);
     let outputs = plan.kept.count();
     // One piece of memory: the results, and after them the levels of the tree.
     let levels = (outputs * SUM).next_multiple_of(WIDE);
@@ -121,7 +121,7 @@ pub(super) fn sum_into<T: Element>(
 ) -> Result<bool> {
     // Bound once, so that the calls below find the context current.
     let _context = device.bind()?;
-    let stream = Stream::legacy(device);
+    let stream = Stream::current(device);
     let whole = out.is_whole();
     let scratch = DeviceBytes::allocate(&stream, scratch_bytes(plan))?;
     scratch.use_on(&stream, Access::Write)?;
