@@ -29,6 +29,7 @@ pub mod fill;
 mod form;
 mod launch;
 mod parallel;
+mod predicate;
 mod runs;
 pub mod scale;
 pub mod sum;
@@ -38,5 +39,6 @@ pub use element::{Accumulator, Element, Number, Real};
 pub use fill::fill;
 #[doc(hidden)]
 pub use launch::set_grid_limit;
+pub use predicate::Predicate;
 pub use scale::scale;
 pub use sum::{sum, sum_all, sum_into};
