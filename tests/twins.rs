@@ -20,6 +20,8 @@ mod copy;
 mod failures;
 #[path = "twins/fill.rs"]
 mod fill;
+#[path = "twins/logs.rs"]
+mod logs;
 #[path = "twins/places.rs"]
 mod places;
 #[path = "twins/scale.rs"]

@@ -18,6 +18,21 @@
 //! On a device it puts its work into [`Stream::current`](ulib_device::Stream::current): the legacy stream, or that of the
 //! scope it is called in. What several streams do with one block is ordered by events.
 //!
+//! Operands that have to be in one place and are not are an error of kind `Residency` that names two of them.
+//!
+//! # The log
+//! Each operation writes one record of level `debug` to the target [`PLACEMENT_LOG`] of the `log` crate when it is done:
+//! where it ran, why there (in the words of [`Block::location`](ulib_device::block::Block::location)), what was
+//! transferred for it, and the error if it failed.
+//!
+//! ```text
+//! scale: Device: NVIDIA H200; uploaded 4096 bytes
+//! fill: Host (no NVIDIA driver library: libcuda.so.1)
+//! copy: Host; source: Device: NVIDIA H200, target: Host; downloaded 4096 bytes
+//! ```
+//!
+//! While nobody listens this costs a look at the log's level. Operations that have nothing to do (no elements) write nothing.
+//!
 //! # Precision
 //! Elementwise results and sums are bit-identical on the host with any number of threads and on any device with any grid,
 //! but for the payload and the sign of a NaN.
@@ -29,6 +44,7 @@ pub mod fill;
 mod form;
 mod launch;
 mod parallel;
+mod place;
 mod predicate;
 mod runs;
 pub mod scale;
@@ -39,6 +55,7 @@ pub use element::{Accumulator, Element, Number, Real};
 pub use fill::fill;
 #[doc(hidden)]
 pub use launch::set_grid_limit;
+pub use place::PLACEMENT_LOG;
 pub use predicate::Predicate;
 pub use scale::scale;
 pub use sum::{sum, sum_all, sum_into};

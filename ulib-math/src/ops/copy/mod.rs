@@ -7,6 +7,7 @@ use ulib_core::{DeviceStorable, Error, IDeviceArray, Layout, Placement, Residenc
 use ulib_device::{Device, Stream};
 
 use super::axes::Axes;
+use super::place::Place;
 use crate::memory::zeros;
 use crate::view::{View, ViewMut, elements, elements_mut};
 
@@ -55,30 +56,44 @@ pub fn copy<T: DeviceStorable + Copy>(src: &View<'_, T>, mut dst: ViewMut<'_, T>
     if dst.is_empty() {
         return Ok(());
     }
+    let blocks = [("source", src.block()), ("target", dst.block())];
+    let mut place = Place::of_any("copy", &blocks);
     let done = match (src.block().target_device(), dst.block().target_device()) {
         (Some(from), Some(to)) if from.ordinal() == to.ordinal() => {
             device::copy(src, &mut dst, &to)
         }
-        (Some(from), Some(to)) => device::copy_between(src, &mut dst, &from, &to),
+        (Some(from), Some(to)) => {
+            place.ran_on(Some(&to));
+            device::copy_between(src, &mut dst, &from, &to)
+        }
         _ => Ok(false),
     };
-    match done {
+    let done = match done {
         Ok(true) => Ok(()),
-        Ok(false) => by_the_host(src, dst),
+        Ok(false) => {
+            place.ran_on_host();
+            by_the_host(src, dst.reborrow(), &mut place)
+        }
         Err(error) => Err(error),
-    }
-    .map_err(|error| error.context("copy"))
+    };
+    place.finish(&[("source", src.block()), ("target", dst.block())], done)
 }
 
 /// By way of host memory, where one side is at least.
-fn by_the_host<T: DeviceStorable + Copy>(src: &View<'_, T>, dst: ViewMut<'_, T>) -> Result<()> {
+fn by_the_host<T: DeviceStorable + Copy>(
+    src: &View<'_, T>,
+    mut dst: ViewMut<'_, T>,
+    place: &mut Place,
+) -> Result<()> {
     if dst.block().target_device().is_none() && is_small_part(src) {
         // The target is opened when the elements are here: a fetch that fails changes nothing.
-        let (values, layout) = fetched(src.shape(), |values, layout| to_host(src, values, layout))?;
-        return copy_from_host(&values, &layout, dst);
+        let (values, layout) = fetched(src.shape(), |values, layout| {
+            to_host(src, values, layout, place)
+        })?;
+        return from_host(&values, &layout, &mut dst, place);
     }
     let bytes = src.block().read()?;
-    copy_from_host(elements::<T>(&bytes)?, src.layout(), dst)
+    from_host(elements::<T>(&bytes)?, src.layout(), &mut dst, place)
 }
 
 /// Copies the elements of a slice that `layout` reaches into `dst`: [`copy()`] from host memory that no block owns.
@@ -95,12 +110,27 @@ pub fn copy_from_host<T: DeviceStorable + Copy>(
     if dst.is_empty() {
         return Ok(());
     }
+    let mut place = Place::of_any("copy_from_host", &[("target", dst.block())]);
+    let done = from_host(src, layout, &mut dst, &mut place);
+    place.finish(&[("target", dst.block())], done)
+}
+
+/// The elements that `layout`, which was checked, reaches.
+fn from_host<T: DeviceStorable + Copy>(
+    src: &[T],
+    layout: &Layout,
+    dst: &mut ViewMut<'_, T>,
+    place: &mut Place,
+) -> Result<()> {
     let whole = dst.is_whole();
     match dst.block().target_device() {
         Some(device) if !whole && dst.block().residency() != Residency::HostNewer => {
-            device::copy_from_host(src, layout, &mut dst, &device)
+            place.ran_on(Some(&device));
+            place.sent(layout.len() * size_of::<T>());
+            device::copy_from_host(src, layout, dst, &device)
         }
         _ => {
+            place.ran_on_host();
             let axes = Axes::new([layout, dst.layout()], 1);
             let mut guard = if whole {
                 dst.block_mut().overwrite()?
@@ -111,7 +141,6 @@ pub fn copy_from_host<T: DeviceStorable + Copy>(
             guard.commit()
         }
     }
-    .map_err(|error| error.context("copy_from_host"))
 }
 
 /// Copies `src` into the elements of a slice that `layout` reaches: [`copy()`] into host memory that no block owns.
@@ -129,7 +158,10 @@ pub fn copy_to_host<T: DeviceStorable + Copy>(
     if layout.is_empty() {
         return Ok(());
     }
-    to_host(src, dst, layout).map_err(|error| error.context("copy_to_host"))
+    let blocks = [("source", src.block())];
+    let mut place = Place::of_any("copy_to_host", &blocks);
+    let done = to_host(src, dst, layout, &mut place);
+    place.finish(&blocks, done)
 }
 
 /// The elements to where `layout`, which was checked, says.
@@ -137,13 +169,17 @@ fn to_host<T: DeviceStorable + Copy>(
     src: &View<'_, T>,
     dst: &mut [T],
     layout: &Layout,
+    place: &mut Place,
 ) -> Result<()> {
     if is_small_part(src)
         && let Some(device) = src.block().target_device()
         && device::copy_to_host(src, dst, layout, &device)?
     {
+        place.ran_on(Some(&device));
+        place.fetched(layout.len() * size_of::<T>());
         return Ok(());
     }
+    place.ran_on_host();
     let bytes = src.block().read()?;
     let axes = Axes::new([src.layout(), layout], 1);
     host::copy(elements::<T>(&bytes)?, dst, &axes);
@@ -187,29 +223,41 @@ pub unsafe fn copy_from_device<T: DeviceStorable + Copy>(
         layout: src.layout(),
         size: size_of::<T>(),
     };
-    match dst.block().target_device() {
+    let mut place = Place::of_any("copy_from_device", &[("target", dst.block())]);
+    let done = match dst.block().target_device() {
         Some(to) if to.ordinal() == ordinal => device::copy_foreign(&source, &mut dst, &to),
         Some(to) => device::copy_foreign_between(&source, &mut dst, &from, &to),
-        // The device has what would be lost if the fetch failed with the target open to be overwritten.
-        None if dst.block().residency() == Residency::DeviceNewer => {
-            let (values, layout) = fetched(dst.shape(), |values, layout| {
-                device::fetch(&source, values, layout, &Stream::current(&from))
-            })?;
-            copy_from_host(&values, &layout, dst)
-        }
         None => {
-            let layout = dst.layout().clone();
-            let mut guard = if dst.is_whole() {
-                dst.block_mut().overwrite()?
-            } else {
-                dst.block_mut().write()?
-            };
-            let stream = Stream::current(&from);
-            device::fetch(&source, elements_mut::<T>(&mut guard)?, &layout, &stream)?;
-            guard.commit()
+            place.fetched(dst.len() * size_of::<T>());
+            fetch_foreign(&source, &from, &mut dst, &mut place)
         }
+    };
+    place.finish(&[("target", dst.block())], done)
+}
+
+/// A foreign array on `from` to a block that is worked on on the host.
+fn fetch_foreign<T: DeviceStorable + Copy>(
+    source: &device::Source<'_>,
+    from: &Device,
+    dst: &mut ViewMut<'_, T>,
+    place: &mut Place,
+) -> Result<()> {
+    let stream = Stream::current(from);
+    if dst.block().residency() == Residency::DeviceNewer {
+        // The device has what would be lost if the fetch failed with the target open to be overwritten.
+        let (values, layout) = fetched(dst.shape(), |values, layout| {
+            device::fetch(source, values, layout, &stream)
+        })?;
+        return from_host(&values, &layout, dst, place);
     }
-    .map_err(|error| error.context("copy_from_device"))
+    let layout = dst.layout().clone();
+    let mut guard = if dst.is_whole() {
+        dst.block_mut().overwrite()?
+    } else {
+        dst.block_mut().write()?
+    };
+    device::fetch(source, elements_mut::<T>(&mut guard)?, &layout, &stream)?;
+    guard.commit()
 }
 
 /// Whether to fetch the elements of a view rather than its block: less than half of it, and only the device has it.

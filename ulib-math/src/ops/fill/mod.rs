@@ -6,6 +6,7 @@ mod host;
 use ulib_core::{DeviceStorable, Result};
 
 use super::axes::Axes;
+use super::place::Place;
 use crate::view::ViewMut;
 
 /// Sets every element of `view` to `value`.
@@ -50,9 +51,10 @@ pub fn fill<T: DeviceStorable + Copy>(mut view: ViewMut<'_, T>, value: T) -> Res
         return Ok(());
     }
     let axes = Axes::new([view.layout()], 0);
-    match view.block().target_device() {
-        Some(device) => device::fill(&mut view, axes, value, &device),
+    let place = Place::of("fill", &[("view", view.block())])?;
+    let done = match place.device() {
+        Some(device) => device::fill(&mut view, axes, value, device),
         None => host::fill(&mut view, &axes, value),
-    }
-    .map_err(|error| error.context("fill"))
+    };
+    place.finish(&[("view", view.block())], done)
 }

@@ -7,6 +7,7 @@ use ulib_core::Result;
 
 use super::axes::Axes;
 use super::element::Element;
+use super::place::Place;
 use crate::view::ViewMut;
 
 /// Multiplies every element of `view` by `factor`, in place.
@@ -49,9 +50,10 @@ pub fn scale<T: Element>(mut view: ViewMut<'_, T>, factor: T) -> Result<()> {
         return Ok(());
     }
     let axes = Axes::new([view.layout()], 0);
-    match view.block().target_device() {
-        Some(device) => device::scale(&mut view, axes, factor, &device),
+    let place = Place::of("scale", &[("view", view.block())])?;
+    let done = match place.device() {
+        Some(device) => device::scale(&mut view, axes, factor, device),
         None => host::scale(&mut view, &axes, factor),
-    }
-    .map_err(|error| error.context("scale"))
+    };
+    place.finish(&[("view", view.block())], done)
 }
