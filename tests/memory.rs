@@ -30,6 +30,8 @@ mod forks;
 mod kept;
 #[path = "memory/linear.rs"]
 mod linear;
+#[path = "memory/mailbox.rs"]
+mod mailbox;
 #[path = "memory/owners.rs"]
 mod owners;
 #[path = "memory/pending.rs"]

@@ -134,7 +134,7 @@ fn poll_between(done: u64, total: u64) -> Result<()> {
 }
 
 /// Whether the driver still uses host memory, after everything was done to wait for it.
-pub(super) enum Over {
+pub(crate) enum Over {
     /// It does not; and what became of the work.
     Yes(Result<()>),
     /// Nobody knows: neither the stream nor the device can be waited for.
@@ -145,7 +145,7 @@ pub(super) enum Over {
 ///
 /// A capture that another thread began just after that work was queued can forbid every wait: then the wait is tried
 /// until the capture has ended, since nothing else tells when the memory may be touched again.
-pub(super) fn until_over(stream: &Stream) -> Over {
+pub(crate) fn until_over(stream: &Stream) -> Over {
     loop {
         let Err(error) = stream.synchronize() else {
             return Over::Yes(Ok(()));

@@ -22,6 +22,10 @@ pub struct Limits {
     pub warp: u32,
     /// Whether the device has stream-ordered memory pools.
     pub memory_pools: bool,
+    /// Whether kernels can reach page-locked host memory.
+    pub maps_host_memory: bool,
+    /// Whether they reach it at its host address.
+    pub reaches_host_addresses: bool,
 }
 
 impl Limits {
@@ -30,11 +34,7 @@ impl Limits {
             Ok(u32::try_from(attribute_of(table, device, attribute)?).unwrap_or(0))
         };
         // Drivers older than the attribute answer with an error, which means no.
-        let pools = attribute_of(
-            table,
-            device,
-            Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED,
-        );
+        let can = |attribute| matches!(attribute_of(table, device, attribute), Ok(1..));
         Ok(Self {
             multiprocessors: ask(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
             threads_per_block: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
@@ -52,7 +52,11 @@ impl Limits {
                 Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK,
             )?,
             warp: ask(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE)?,
-            memory_pools: matches!(pools, Ok(1..)),
+            memory_pools: can(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED),
+            maps_host_memory: can(Attribute::CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY),
+            reaches_host_addresses: can(
+                Attribute::CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM,
+            ),
         })
     }
 
@@ -72,6 +76,8 @@ impl Limits {
             shared_bytes_per_block: shared_bytes,
             warp: 32,
             memory_pools: true,
+            maps_host_memory: true,
+            reaches_host_addresses: true,
         }
     }
 }

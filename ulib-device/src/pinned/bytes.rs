@@ -4,8 +4,11 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
+use ulib_core::Result;
+
 use super::PinnedPool;
 use super::region::Region;
+use crate::Device;
 use crate::driver::forked;
 
 /// Page-locked host memory from a [`PinnedPool`], to which it returns when dropped. It is a slice of bytes.
@@ -28,6 +31,11 @@ impl PinnedBytes {
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.region.bytes()
+    }
+
+    /// Where kernels of `device` reach the first byte; `None` where they cannot.
+    pub(super) fn device_ptr(&self, device: &Device) -> Result<Option<u64>> {
+        self.region.device_ptr(device)
     }
 }
 

@@ -3,7 +3,7 @@
 //! Devices copy to and from pinned memory at the full speed of the bus and without the host, so it is what
 //! asynchronous copies need. It is ordinary process memory registered with the driver: a forked child can still read
 //! it. Pinning is slow and takes memory from the rest of the machine, so buffers come from a [`PinnedPool`] that keeps
-//! a bounded number of bytes for later.
+//! a bounded number of bytes for later. Kernels reach it too, which is what a [`Mailbox`] for their results is.
 //!
 //! ```no_run
 //! use ulib_device::pinned::PinnedPool;
@@ -15,8 +15,10 @@
 
 mod bytes;
 mod classes;
+mod mailbox;
 mod pool;
 mod region;
 
 pub use bytes::PinnedBytes;
+pub use mailbox::Mailbox;
 pub use pool::{PinnedPool, PinnedUse};

@@ -11,7 +11,7 @@ use ulib_core::{Error, Result};
 
 use crate::Device;
 use crate::driver::{Driver, check, forked, relaxed_capture};
-use crate::sys::CU_MEMHOSTREGISTER_PORTABLE;
+use crate::sys::{CU_MEMHOSTREGISTER_DEVICEMAP, CU_MEMHOSTREGISTER_PORTABLE};
 
 /// Registration works in whole pages, so that no page is shared with other memory.
 pub(super) const PAGE_BYTES: usize = 4096;
@@ -24,6 +24,8 @@ pub(super) struct Region {
     start: NonNull<u8>,
     layout: Layout,
     device: Device,
+    /// Whether it was registered for kernels to reach.
+    mapped: bool,
 }
 
 // SAFETY: a region is the only owner of its pages and has no interior mutability, like a boxed slice.
@@ -42,7 +44,11 @@ impl Region {
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })
             .ok_or_else(|| Error::out_of_memory(bytes as u64, 0).context("host memory to pin"))?;
         let region = Unregistered { start, layout };
-        let (address, flags) = (start.as_ptr().cast(), CU_MEMHOSTREGISTER_PORTABLE);
+        let (address, mut flags) = (start.as_ptr().cast(), CU_MEMHOSTREGISTER_PORTABLE);
+        let mapped = device.limits().maps_host_memory;
+        if mapped {
+            flags |= CU_MEMHOSTREGISTER_DEVICEMAP;
+        }
         // SAFETY: the pages were allocated above, belong to this value alone and stay until they are unregistered; a
         // context is current.
         let status = relaxed_capture(|| unsafe {
@@ -54,6 +60,7 @@ impl Region {
             start,
             layout,
             device: device.clone(),
+            mapped,
         })
     }
 
@@ -63,6 +70,27 @@ impl Region {
 
     pub(super) fn start(&self) -> usize {
         self.start.as_ptr() as usize
+    }
+
+    /// Where kernels of `device` reach the first byte; `None` where they cannot.
+    pub(super) fn device_ptr(&self, device: &Device) -> Result<Option<u64>> {
+        let limits = device.limits();
+        if !self.mapped || !limits.maps_host_memory {
+            return Ok(None);
+        }
+        if limits.reaches_host_addresses {
+            return Ok(Some(self.start.as_ptr() as u64));
+        }
+        let Some(call) = device.table().cuMemHostGetDevicePointer_v2 else {
+            return Ok(None);
+        };
+        let _context = device.bind()?;
+        let mut address = 0;
+        // SAFETY: the context of `device` is current, by the guard; the pages are registered with all contexts while
+        // `self` lives; the call writes one integer.
+        let status = unsafe { call(&raw mut address, self.start.as_ptr().cast(), 0) };
+        check(device.table(), "cuMemHostGetDevicePointer_v2", status)?;
+        Ok(Some(address))
     }
 
     pub(super) fn as_slice(&self) -> &[u8] {

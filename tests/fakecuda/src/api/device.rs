@@ -62,9 +62,12 @@ fn attribute(which: Attribute, device: CUdevice) -> c_int {
         | Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED
         | Attribute::CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED
         | Attribute::CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED
-        | Attribute::CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM
         | Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED
         | Attribute::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY => 1,
+        // The second device wants to be asked for the address.
+        Attribute::CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM => {
+            c_int::from(device == 0)
+        }
         _ => 0,
     }
 }

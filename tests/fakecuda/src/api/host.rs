@@ -5,7 +5,10 @@ use super::stream;
 use crate::gate::{Call, Outcome, code, entries};
 use crate::state::Pinned;
 use core::ffi::{c_int, c_uint, c_void};
-use ulib_device::sys::{CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation, CUstream};
+use ulib_device::sys::{
+    CU_MEMHOSTREGISTER_DEVICEMAP, CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation,
+    CUstream,
+};
 
 /// Makes page-aligned host memory that the driver owns.
 fn make(call: &mut Call<'_>, bytes: usize, flags: u32, managed: bool) -> Outcome<u64> {
@@ -112,7 +115,10 @@ entries! {
         if flags != 0 {
             return Err(code::INVALID_VALUE);
         }
-        call.pinned_at(start, 1).ok_or(code::INVALID_VALUE)?;
+        let (_, found) = call.pinned_at(start, 1).ok_or(code::INVALID_VALUE)?;
+        if !found.owned && found.flags & CU_MEMHOSTREGISTER_DEVICEMAP == 0 {
+            return Err(code::INVALID_VALUE);
+        }
         device.put(start)
     }
 
