@@ -19,14 +19,14 @@ mod support;
 mod copy;
 #[path = "ops/fill.rs"]
 mod fill;
-#[path = "ops/scale.rs"]
-mod scale;
+#[path = "ops/multiply.rs"]
+mod multiply;
 #[path = "ops/sum.rs"]
 mod sum;
 
 criterion_group! {
     name = benches;
     config = support::config();
-    targets = fill::bench, scale::bench, sum::bench, sum::profiles, copy::bench
+    targets = fill::bench, multiply::bench, sum::bench, sum::profiles, copy::bench
 }
 criterion_main!(benches);

@@ -138,23 +138,39 @@ class Nvrtc:
 
 def split(ptx, path):
     """The text as one module for each kernel, each after a line `// entry NAME`: a program then translates only the kernels
-    it launches, which is most of what the first launch costs."""
+    it launches, which is most of what the first launch costs. Functions that are not inlined go with every kernel that
+    calls them."""
     head = "\n".join(re.findall(r"(?m)^\.(?:version|target|address_size) .*$", ptx)) + "\n"
-    start = re.compile(r"(?m)^\.visible \.entry (\w+)\(")
-    first = start.search(ptx)
-    if first is None or re.search(r"(?m)^(?:\.visible )?\.func", ptx):
-        fail(f"{path.name}: expected kernels, and no functions left beside them")
-    shared = re.findall(r"(?m)^\.(?:global|const|shared) [^\n]*;$", ptx[: first.start()])
-    for line in shared:
-        name = re.search(r"([\w$]+)(?:\[[^\]]*\])?(?: = [^;]*)?;$", line).group(1)
-        if name in ptx[first.start() :]:
-            fail(f"{path.name}: kernels share {name}, which is not supported")
-    bounds = [found.start() for found in start.finditer(ptx)] + [len(ptx)]
-    out = []
-    for begin, end in zip(bounds, bounds[1:]):
+    start = re.compile(r"(?m)^\.visible \.entry (\w+)\(|^(?:\.visible )?\.func\s+(?:\([^)]*\)\s*)?(\w+)")
+    found = list(start.finditer(ptx))
+    if not any(item.group(1) for item in found):
+        fail(f"{path.name}: no kernels")
+    shared = re.findall(r"(?m)^\.(?:global|const|shared) [^\n]*;$", ptx)
+    shared = [re.search(r"([\w$]+)(?:\[[^\]]*\])?(?: = [^;]*)?;$", line).group(1) for line in shared]
+    kernels, functions = {}, {}
+    for item, after in zip(found, [*found[1:], None]):
+        text = ptx[item.start() : after.start() if after else len(ptx)]
+        if ";" in text.split("{")[0]:
+            continue  # a function announced before its definition
         # What follows the closing brace announces the next kernel.
-        body = ptx[begin:end][: ptx[begin:end].rindex("}") + 1]
-        out.append(f"// entry {start.match(body).group(1)}\n{head}\n{body}\n")
+        body = text[: text.rindex("}") + 1]
+        for name in shared:
+            if name in body:
+                fail(f"{path.name}: kernels share {name}, which is not supported")
+        (kernels if item.group(1) else functions)[item.group(1) or item.group(2)] = body
+
+    def called(body):
+        """The functions that a body calls, those that they call before them."""
+        names = []
+        for name, text in functions.items():
+            if re.search(rf"\b{name}\b", body.split("{", 1)[1]):
+                names += [inner for inner in called(text) if inner not in names] + [name]
+        return list(dict.fromkeys(names))
+
+    out = []
+    for name, body in kernels.items():
+        parts = [functions[function] for function in called(body)] + [body]
+        out.append(f"// entry {name}\n{head}\n" + "\n".join(parts) + "\n")
     return "\n".join(out)
 
 

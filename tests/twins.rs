@@ -11,6 +11,8 @@
 )]
 
 mod common;
+#[path = "twins/elementwise.rs"]
+mod elementwise;
 #[path = "twins/support.rs"]
 mod support;
 
@@ -22,10 +24,10 @@ mod failures;
 mod fill;
 #[path = "twins/logs.rs"]
 mod logs;
+#[path = "twins/multiply.rs"]
+mod multiply;
 #[path = "twins/places.rs"]
 mod places;
-#[path = "twins/scale.rs"]
-mod scale;
 #[path = "twins/streams.rs"]
 mod streams;
 #[path = "twins/sum.rs"]

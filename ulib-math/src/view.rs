@@ -4,6 +4,8 @@
 //! that every element the layout reaches lies in the block, so operations need not check again. Reshaping a view is layout
 //! arithmetic.
 
+mod array;
+
 use std::marker::PhantomData;
 
 use ndarray::{ArrayD, IxDyn};
@@ -12,6 +14,7 @@ use ulib_device::block::Block;
 
 use crate::memory::room;
 pub use crate::ops::{Accumulator, Element, Real};
+pub use array::Array;
 
 /// A read-only strided view of a [`Block`]'s elements.
 ///

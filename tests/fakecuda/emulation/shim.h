@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <math.h>
 
 typedef unsigned char u8;
 typedef unsigned short u16;

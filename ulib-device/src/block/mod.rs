@@ -110,6 +110,21 @@ impl Block {
         Ok(Self::with_host(HostBuf::zeroed(len)?, len))
     }
 
+    /// `len` zeroed bytes with the preference and the policy of this block. Nothing is moved: they are on the host until
+    /// an access puts them where they are preferred.
+    ///
+    /// # Errors
+    /// As [`zeroed`](Self::zeroed); kind `Forked` in a forked child when a thread of the parent was using this block.
+    pub fn zeroed_like(&self, len: usize) -> Result<Self> {
+        let mut state = State::new(HostBuf::zeroed(len)?);
+        {
+            let like = self.inner.state.peek("zeroed_like")?;
+            state.preferred = like.preferred;
+            state.policy.clone_from(&like.policy);
+        }
+        Ok(Self::with_state(state, len))
+    }
+
     /// The bytes of `elements`, on the host, preferring the host.
     ///
     /// # Errors

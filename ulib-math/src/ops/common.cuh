@@ -18,6 +18,8 @@ typedef long long i64;
 #endif
 
 #define ULIB_FN static __device__ __forceinline__
+// A specialisation of a template declared with ULIB_FN.
+#define ULIB_SPECIAL __device__ __forceinline__
 #define ULIB_MAX_AXES 8
 
 // Index of this thread in the grid, and the number of threads in the grid. Blocks and grids are one-dimensional.

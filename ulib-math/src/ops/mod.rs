@@ -37,25 +37,57 @@
 //! Elementwise results and sums are bit-identical on the host with any number of threads and on any device with any grid,
 //! but for the payload and the sign of a NaN.
 
+pub mod abs;
+pub mod add;
 mod axes;
+pub mod clamp;
 pub mod copy;
+pub mod divide;
 mod element;
+mod elementwise;
+pub mod exp;
 pub mod fill;
+pub mod fma;
 mod form;
 mod launch;
+pub mod log;
+pub mod mask;
+pub mod maximum;
+pub mod minimum;
+pub mod multiply;
+pub mod negate;
 mod parallel;
 mod place;
+pub mod power;
 mod predicate;
 mod runs;
-pub mod scale;
+pub mod sqrt;
+pub mod subtract;
 pub mod sum;
+pub mod threshold;
 
+pub use self::log::{log, log_in_place, log_into};
+pub use abs::{abs, abs_in_place, abs_into};
+pub use add::{add, add_in_place, add_into};
+pub use clamp::{clamp, clamp_in_place, clamp_into};
 pub use copy::{copy, copy_from_device, copy_from_host, copy_to_host};
+pub use divide::{divide, divide_in_place, divide_into};
 pub use element::{Accumulator, Element, Number, Real};
+pub use elementwise::Input;
+pub use exp::{exp, exp_in_place, exp_into};
 pub use fill::fill;
+pub use fma::{axpy, fma, fma_in_place, fma_into};
 #[doc(hidden)]
 pub use launch::set_grid_limit;
+pub use mask::{MaskOf, mask, mask_in_place, mask_into};
+pub use maximum::{maximum, maximum_in_place, maximum_into};
+pub use minimum::{minimum, minimum_in_place, minimum_into};
+pub use multiply::{multiply, multiply_in_place, multiply_into, scale};
+pub use negate::{negate, negate_in_place, negate_into};
 pub use place::PLACEMENT_LOG;
+pub use power::{power, power_in_place, power_into};
 pub use predicate::Predicate;
-pub use scale::scale;
+pub use sqrt::{sqrt, sqrt_in_place, sqrt_into};
+pub use subtract::{subtract, subtract_in_place, subtract_into};
 pub use sum::{sum, sum_all, sum_into};
+pub use threshold::{threshold, threshold_in_place, threshold_into};

@@ -50,20 +50,20 @@ pub(super) fn fill<T: DeviceStorable + Copy>(
     for axes in axes.scaled([bytes.len()]).pieces() {
         for (i, piece_bytes) in bytes.chunks_exact(piece).enumerate() {
             let address = target.ptr() + (i * piece) as u64;
-            let form = Form::new(axes.clone(), address, piece);
+            let form = Form::new(axes.clone(), [address], [piece], true);
             fill_form(form, piece_bytes, device, &stream)?;
         }
     }
     target.finish()
 }
 
-fn fill_form(form: Form, bytes: &[u8], device: &Device, stream: &Stream) -> Result<()> {
+fn fill_form(form: Form<1>, bytes: &[u8], device: &Device, stream: &Stream) -> Result<()> {
     let mut repeated = [0_u8; WIDE];
     for (to, from) in repeated.iter_mut().zip(bytes.iter().cycle()) {
         *to = *from;
     }
     let mut params = Params {
-        dst: form.base,
+        dst: form.base[0],
         units: form.units as u64,
         stride: 0,
         value: bytemuck::cast(repeated),
@@ -75,7 +75,8 @@ fn fill_form(form: Form, bytes: &[u8], device: &Device, stream: &Stream) -> Resu
     let unit = if form.packed { WIDE } else { bytes.len() };
     let (entry, blocks) = match form.path {
         Path::Line { stride, head, tail } => {
-            (params.stride, params.head, params.tail) = (stride as i64, head as u64, tail as u64);
+            (params.stride, params.head, params.tail) =
+                (stride[0] as i64, head as u64, tail as u64);
             let entry = match unit {
                 1 => "ulib_fill_1_line",
                 2 => "ulib_fill_2_line",

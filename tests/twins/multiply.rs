@@ -1,83 +1,56 @@
-use ulib_core::{DeviceStorable, Layout};
+use ulib_core::Layout;
 use ulib_math::ops;
-use ulib_math::view::{Element, ViewMut};
+use ulib_math::view::ViewMut;
 
 use crate::common;
-use crate::support::{Sample, cases, contents, for_grids, on_device, on_host, on_pools, samples};
-
-/// The bytes of elements, so that zeros of both signs are told apart.
-fn bits<T: DeviceStorable>(elements: &[T]) -> Vec<u8> {
-    ulib_core::bytemuck::cast_slice(elements).to_vec()
-}
+use crate::elementwise::{Special, bits, forms, twins};
+use crate::support::{contents, for_grids, on_device, on_host, on_pools, samples};
 
 /// `product` is the test's own idea of a product.
-fn twins<T: Sample + Element>(factor: T, product: impl Fn(T, T) -> T) {
-    let mode = common::driver();
-    for case in cases() {
-        let mut expected = samples::<T>(case.elements);
-        for offset in case.layout.offsets() {
-            expected[offset] = product(expected[offset], factor);
-        }
-        for scaled in on_pools(|| {
-            let mut block = on_host(&samples::<T>(case.elements));
-            ops::scale(
-                ViewMut::new(&mut block, case.layout.clone()).unwrap(),
-                factor,
-            )
-            .unwrap();
-            contents::<T>(&block)
-        }) {
-            assert_eq!(bits(&scaled), bits(&expected), "host, {}", case.name);
-        }
-        for_grids(&mode, || {
-            let mut block = on_device(&samples::<T>(case.elements));
-            ops::scale(
-                ViewMut::new(&mut block, case.layout.clone()).unwrap(),
-                factor,
-            )
-            .unwrap();
-            assert_eq!(
-                bits(&contents::<T>(&block)),
-                bits(&expected),
-                "device, {}",
-                case.name
-            );
-        });
-    }
+fn products<T: Special>(product: impl Fn(T, T) -> T) {
+    twins::<T, 2>(
+        |[a, b], out| ops::multiply_into(a, b, out),
+        |[a, b]| product(a, b),
+    );
 }
 
 #[test]
 fn f32_twins() {
-    twins(-1.7_f32, |a, b| a * b);
+    products::<f32>(|a, b| a * b);
 }
 
 #[test]
 fn f64_twins() {
-    twins(0.1_f64, |a, b| a * b);
+    products::<f64>(|a, b| a * b);
 }
 
 #[test]
 fn i32_twins() {
-    twins(-77_777_i32, |a, b| (i64::from(a) * i64::from(b)) as i32);
+    products::<i32>(|a, b| (i64::from(a) * i64::from(b)) as i32);
 }
 
 #[test]
 fn u32_twins() {
-    twins(0x8000_0001_u32, |a, b| (u64::from(a) * u64::from(b)) as u32);
+    products::<u32>(|a, b| (u64::from(a) * u64::from(b)) as u32);
 }
 
 #[test]
 fn i64_twins() {
-    twins(-0x1234_5678_9abc_i64, |a, b| {
-        (i128::from(a) * i128::from(b)) as i64
-    });
+    products::<i64>(|a, b| (i128::from(a) * i128::from(b)) as i64);
 }
 
 #[test]
 fn u64_twins() {
-    twins(0xffff_ffff_0000_0001_u64, |a, b| {
-        (u128::from(a) * u128::from(b)) as u64
-    });
+    products::<u64>(|a, b| (u128::from(a) * u128::from(b)) as u64);
+}
+
+#[test]
+fn new_and_in_place() {
+    forms::<f32>(
+        |a, out| ops::multiply_into(a, 3.0, out),
+        |a| ops::multiply(a, 3.0),
+        |view| ops::multiply_in_place(view, 3.0),
+    );
 }
 
 #[test]
