@@ -114,7 +114,8 @@ ULIB_FN void map_one(const MapParams<Op::INPUTS + 1>& p, const Op& op, const i64
 template <class Op, int N>
 ULIB_FN void map_line(const MapParams<Op::INPUTS + 1>& p) {
   const int K = Op::INPUTS + 1;
-  const int FLIGHT = Op::HEAVY ? 1 : Op::INPUTS == 1 ? 4 : 2;  // units in flight
+  // Units in flight: measured, single elements gain by four, and 16 bytes at once by being the only ones of their thread.
+  const int FLIGHT = Op::HEAVY || N > 1 ? 1 : 4;
   const Op op(p.extra);
   const u64 step = thread_count();
   const u64 first = thread_index();

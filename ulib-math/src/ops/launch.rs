@@ -12,7 +12,7 @@ use ulib_device::{Device, Kernel, LaunchConfig, Stream, launch};
 /// Threads of a block of an elementwise kernel.
 pub(crate) const THREADS: u32 = 256;
 
-/// Units that a thread of an elementwise kernel has in flight; one round of them is all a thread does where the grid
+/// Single elements that a thread of an elementwise kernel has in flight; one round of them is all a thread does where the grid
 /// may be that large, which measured faster than fewer blocks that go round.
 const IN_FLIGHT: u64 = 4;
 
@@ -35,9 +35,14 @@ pub(crate) fn blocks(wanted: u64) -> u32 {
     u32::try_from(wanted).unwrap_or(u32::MAX).clamp(1, limit)
 }
 
-/// Blocks for `units` evenly spaced units.
+/// Blocks for `units` evenly spaced units, of which a thread has several in flight.
 pub(crate) fn blocks_for_line(units: usize) -> u32 {
     blocks((units as u64).div_ceil(u64::from(THREADS) * IN_FLIGHT))
+}
+
+/// Blocks for `units` evenly spaced units, one for each thread.
+pub(crate) fn blocks_for_wide(units: usize) -> u32 {
+    blocks((units as u64).div_ceil(u64::from(THREADS)))
 }
 
 /// Blocks for `units` units reached by walking over axes.

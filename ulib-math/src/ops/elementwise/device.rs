@@ -185,8 +185,11 @@ impl Job<'_> {
                 Path::Line { stride, head, tail } => {
                     params.stride = stride.map(|stride| stride as i64);
                     (params.head, params.tail) = (head as u64, tail as u64);
-                    let form = if shape.packed { Form::Pack } else { Form::Line };
-                    (form, launch::blocks_for_line(shape.units))
+                    if shape.packed {
+                        (Form::Pack, launch::blocks_for_wide(shape.units))
+                    } else {
+                        (Form::Line, launch::blocks_for_line(shape.units))
+                    }
                 }
                 Path::Walk(axes) => {
                     let blocks = launch::blocks_for_axes(self.device, shape.units);

@@ -85,10 +85,7 @@ fn fill_form(form: Form<1>, bytes: &[u8], device: &Device, stream: &Stream) -> R
                 _ => "ulib_fill_16_line",
             };
             // Stores need no company in flight: one unit for each thread.
-            (
-                entry,
-                launch::blocks((form.units as u64).div_ceil(u64::from(THREADS))),
-            )
+            (entry, launch::blocks_for_wide(form.units))
         }
         Path::Walk(axes) => {
             let blocks = launch::blocks_for_axes(device, form.units);
