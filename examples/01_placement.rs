@@ -8,7 +8,7 @@
 //! ```
 
 use ulib::core::Result;
-use ulib::math::{GeantEvent, GeantEventCollection, Placed, VoxImage};
+use ulib::math::{Compute, GeantEvent, GeantEventCollection, Placed, VoxImage};
 
 fn main() -> Result<()> {
     // 64 x 64 x 64 voxels of a value and a count. All of them are zero, and in host memory.

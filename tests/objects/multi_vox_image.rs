@@ -1,7 +1,7 @@
 //! Channels and components that share one block.
 
 use ulib::core::{DType, Result};
-use ulib::math::{BulkArray, DataOrder, MultiVoxImage};
+use ulib::math::{BulkArray, Compute, DataOrder, MultiVoxImage};
 
 use crate::common;
 

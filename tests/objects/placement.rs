@@ -5,8 +5,9 @@ use ulib::core::{ErrorKind, HostOnly, PreferredDevice, Result};
 use ulib::device::Device;
 use ulib::device::block::{Released, Transfers};
 use ulib::math::{
-    BulkArray, EventTable, FloatCollection, GeantEvent, GeantEventCollection, Line, LineCollection,
-    MultiVoxImage, MuonScatter, MuonScatterCollection, Placed, VoxImage, VoxelValue,
+    BulkArray, Compute, EventTable, FloatCollection, GeantEvent, GeantEventCollection, Line,
+    LineCollection, MultiVoxImage, MuonScatter, MuonScatterCollection, Placed, VoxImage,
+    VoxelValue,
 };
 
 use crate::common;

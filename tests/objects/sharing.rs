@@ -7,7 +7,7 @@
 use ulib::core::{PreferredDevice, Result};
 use ulib::device::block::{Lease, Released};
 use ulib::device::{DeviceBytes, Stream, copy};
-use ulib::math::{EventTable, Line, LineCollection, MultiVoxImage, Placed, VoxImage};
+use ulib::math::{Compute, EventTable, Line, LineCollection, MultiVoxImage, Placed, VoxImage};
 use ulib::math::{MuonScatter, MuonScatterCollection, VoxelValueCount};
 
 use crate::common;

@@ -2,7 +2,7 @@
 
 use ulib::core::{PreferredDevice, Result};
 use ulib::math::{
-    EventTable, FloatCollection, GeantEventCollection, LineCollection, MultiVoxImage,
+    Compute, EventTable, FloatCollection, GeantEventCollection, LineCollection, MultiVoxImage,
     MuonScatterCollection, Placed, VoxImage,
 };
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use ulib::core::{DType, Layout, Result, device_storable};
 use ulib::math::{
-    BulkArray, DataOrder, Grid, IndexMap, VoxImage, Voxel, VoxelValue, VoxelValueCount,
+    BulkArray, Compute, DataOrder, Grid, IndexMap, VoxImage, Voxel, VoxelValue, VoxelValueCount,
 };
 
 use crate::common;

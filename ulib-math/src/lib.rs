@@ -15,7 +15,7 @@
 //! device.
 //!
 //! ```
-//! use ulib_math::{Placed, VoxImage};
+//! use ulib_math::{Compute, Placed, VoxImage};
 //!
 //! let mut image: VoxImage = VoxImage::new([32, 32, 32])?;
 //! // True on a machine with a GPU. Elsewhere the data stays on the host and says why.
@@ -30,6 +30,7 @@
 //! ```
 
 pub mod collections;
+mod compute;
 pub mod event_table;
 pub mod geant;
 pub mod grid;
@@ -44,6 +45,7 @@ pub mod vox_image;
 pub mod voxel;
 
 pub use collections::{Collection, FloatCollection, Line, LineCollection, Vector4};
+pub use compute::Compute;
 pub use event_table::{EventTable, parse_columns};
 pub use geant::{GeantEvent, GeantEventCollection};
 pub use grid::{DataOrder, Grid, IndexMap};

@@ -1,10 +1,8 @@
-//! Strided views of a multi-channel image, and computing on the active pair.
+//! Strided views of a multi-channel image.
 
-use ndarray::ArrayD;
 use ulib_core::{Layout, Result};
 
 use super::MultiVoxImage;
-use crate::ops;
 use crate::placed::BulkArray;
 use crate::view::{View, ViewMut};
 use crate::voxel::ValuePlace;
@@ -78,38 +76,5 @@ impl MultiVoxImage {
     pub fn full_view_mut(&mut self) -> Result<ViewMut<'_, f32>> {
         let layout = self.full_layout()?;
         ViewMut::new(&mut self.block, layout)
-    }
-
-    /// Sets every active value to `value`, where the numbers are.
-    ///
-    /// # Errors
-    /// `Driver` when the device breaks.
-    pub fn fill(&mut self, value: f32) -> Result<()> {
-        ops::fill(self.values_view_mut()?, value)
-    }
-
-    /// Multiplies every active value by `factor`, where the numbers are.
-    ///
-    /// # Errors
-    /// `Driver` when the device breaks.
-    pub fn scale(&mut self, factor: f32) -> Result<()> {
-        ops::scale(self.values_view_mut()?, factor)
-    }
-
-    /// The sum of the active values in `f64`, where the numbers are.
-    ///
-    /// # Errors
-    /// `Driver` when the device breaks.
-    pub fn sum(&self) -> Result<f64> {
-        ops::sum_all(&self.values_view()?)
-    }
-
-    /// The sums of the active values over some axes of the `[z, y, x]` array, in `f64`.
-    ///
-    /// # Errors
-    /// `InvalidArgument` for an axis that does not exist or is named twice; `Driver` when the
-    /// device breaks.
-    pub fn sum_axes(&self, axes: &[usize]) -> Result<ArrayD<f64>> {
-        ops::sum(&self.grid_view()?, axes)
     }
 }

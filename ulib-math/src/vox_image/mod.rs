@@ -2,7 +2,6 @@
 
 mod access;
 mod bulk;
-mod compute;
 mod views;
 
 use std::fmt;
@@ -22,7 +21,7 @@ use crate::voxel::{ValuePlace, Voxel, VoxelValueCount};
 /// are zero.
 ///
 /// # Placement
-/// See [`Placed`]: the image can live on a device, where the views and the computing methods work on
+/// See [`Placed`]: the image can live on a device, where the views and the methods of [`Compute`](crate::Compute) work on
 /// it in place. Reading a value brings the block home; [`Placed::update`] and whatever asks for the
 /// device puts it back.
 ///
@@ -34,7 +33,7 @@ use crate::voxel::{ValuePlace, Voxel, VoxelValueCount};
 /// | | [`values_view`](VoxImage::values_view), [`grid_view`](VoxImage::grid_view), [`field_view`](VoxImage::field_view), which stay on the device |
 ///
 /// ```
-/// use ulib_math::{Placed, VoxImage};
+/// use ulib_math::{Compute, Placed, VoxImage};
 ///
 /// let mut image: VoxImage = VoxImage::new([4, 3, 2])?;
 /// image.set_value_at([1, 2, 1], 5.5)?;
