@@ -40,6 +40,8 @@ mod pending;
 mod pinned;
 #[path = "memory/races.rs"]
 mod races;
+#[path = "memory/scratch.rs"]
+mod scratch;
 #[path = "memory/setup.rs"]
 mod setup;
 #[path = "memory/streams.rs"]

@@ -28,6 +28,10 @@ mod logs;
 mod multiply;
 #[path = "twins/places.rs"]
 mod places;
+#[path = "twins/resident.rs"]
+mod resident;
+#[path = "twins/scopes.rs"]
+mod scopes;
 #[path = "twins/streams.rs"]
 mod streams;
 #[path = "twins/sum.rs"]

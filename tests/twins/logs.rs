@@ -67,7 +67,10 @@ fn on_the_host_as_preferred() {
         )
         .unwrap();
     });
-    assert_eq!(records, ["fill: Host", "scale: Host", "copy_to_host: Host"]);
+    assert_eq!(
+        records,
+        ["fill: Host", "multiply: Host", "copy_to_host: Host"]
+    );
 }
 
 #[test]
@@ -84,8 +87,8 @@ fn on_the_device_with_what_went_there() {
     assert_eq!(
         records,
         [
-            format!("scale: {name}; uploaded 32 bytes"),
-            format!("scale: {name}")
+            format!("multiply: {name}; uploaded 32 bytes"),
+            format!("multiply: {name}")
         ]
     );
     assert_eq!(contents::<f32>(&block)[0], 12.0);
@@ -104,7 +107,7 @@ fn on_the_host_for_a_reason() {
         "{why}"
     );
     let records = heard(|| ops::scale(flat(&mut block), 2.0).unwrap());
-    assert_eq!(records, [format!("scale: {why}")]);
+    assert_eq!(records, [format!("multiply: {why}")]);
 }
 
 #[test]
@@ -147,7 +150,7 @@ fn a_failure_is_part_of_the_record() {
     session.fail_nothing();
     let error = error.unwrap();
     let name = Device::new(0).unwrap().to_string();
-    assert_eq!(records, [format!("scale: {name}; failed: {error}")]);
+    assert_eq!(records, [format!("multiply: {name}; failed: {error}")]);
 }
 
 #[test]

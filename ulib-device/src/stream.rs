@@ -5,11 +5,13 @@
 )]
 
 use crate::device::{Device, same_device};
-use crate::driver::{check, relaxed_capture};
+use crate::driver::{check, forked, relaxed_capture};
 use crate::event::Event;
 use crate::sys::{CUresult, CUstream, CUstream_flags, CUstreamCaptureStatus, Table};
 use core::ffi::{c_int, c_uint};
+use std::any::Any;
 use std::cell::Cell;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use ulib_core::{Error, Result};
@@ -44,13 +46,25 @@ pub use current::StreamScope;
 #[derive(Clone, Debug)]
 pub struct Stream(Arc<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     device: Device,
     /// The driver's handle as an integer: it is only ever handed to the driver, so any thread may hold it.
     raw: usize,
     id: u64,
     owned: bool,
+    /// What keeps a stream alive that was made elsewhere.
+    owner: Option<Box<dyn Any + Send + Sync>>,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inner")
+            .field("device", &self.device)
+            .field("raw", &format_args!("{:#x}", self.raw))
+            .field("id", &self.id)
+            .field("owned", &self.owned)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The driver's special handles: the legacy stream under its second name, and the per-thread default stream.
@@ -72,7 +86,7 @@ impl Stream {
     /// The default stream of `device`, which orders itself with every stream that is not of the non-blocking kind.
     #[must_use]
     pub fn legacy(device: &Device) -> Self {
-        Self::wrap(device, 0, false)
+        Self::wrap(device, 0, false, None)
     }
 
     /// A new stream that is ordered with the default stream.
@@ -123,10 +137,29 @@ impl Stream {
     /// and all memory used on it.
     #[must_use]
     pub unsafe fn from_raw(device: &Device, handle: usize) -> Self {
-        Self::wrap(device, handle, false)
+        Self::wrap(device, handle, false, None)
     }
 
-    fn wrap(device: &Device, raw: usize, owned: bool) -> Self {
+    /// As [`from_raw`](Self::from_raw), with what keeps the stream alive: it is dropped with the last clone, and with the
+    /// last use of memory that is remembered for the stream, on whichever thread that happens.
+    ///
+    /// # Safety
+    /// The handle is 0, 1, 2, or a stream of the primary context of `device` that lives as long as `owner`.
+    #[must_use]
+    pub unsafe fn from_raw_kept(
+        device: &Device,
+        handle: usize,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Self {
+        Self::wrap(device, handle, false, Some(owner))
+    }
+
+    fn wrap(
+        device: &Device,
+        raw: usize,
+        owned: bool,
+        owner: Option<Box<dyn Any + Send + Sync>>,
+    ) -> Self {
         let id = match raw {
             0 | LEGACY => u64::from(device.ordinal()),
             _ => next_id(),
@@ -136,6 +169,7 @@ impl Stream {
             raw,
             id,
             owned,
+            owner,
         }))
     }
 
@@ -147,7 +181,7 @@ impl Stream {
             (device.table().cuStreamCreateWithPriority)(&raw mut raw, flags.0 as c_uint, priority)
         };
         check(device.table(), "cuStreamCreateWithPriority", status)?;
-        Ok(Self::wrap(device, raw as usize, true))
+        Ok(Self::wrap(device, raw as usize, true, None))
     }
 
     /// The device the work runs on.
@@ -177,6 +211,11 @@ impl Stream {
             slot.get()
         });
         PER_THREAD_ID | (u64::from(self.0.device.ordinal()) << 48) | thread
+    }
+
+    /// Whether the stream lives as long as this value and its clones, on any thread, without anybody's promise.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.0.owned || matches!(self.0.raw, 0 | LEGACY) || self.0.owner.is_some()
     }
 
     /// Waits until everything put into the stream so far is done.
@@ -287,6 +326,10 @@ impl PartialEq for Stream {
 impl Drop for Inner {
     fn drop(&mut self) {
         if !self.owned {
+            if forked() {
+                // The stream is the parent's.
+                std::mem::forget(self.owner.take());
+            }
             return;
         }
         let raw = self.raw as CUstream;

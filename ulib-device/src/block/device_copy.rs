@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ulib_core::{ErrorKind, Result};
 
 use super::host::Count;
-use crate::memory::DeviceBytes;
+use crate::memory::{DeviceBytes, clear_scratch};
 use crate::sys::CUresult;
 use crate::{Device, Stream, driver};
 
@@ -78,6 +78,7 @@ impl TrimAfterFree {
     fn now(mut self) -> Result<()> {
         let wanted = std::mem::take(self.wanted.get_mut());
         if wanted && !driver::forked() {
+            clear_scratch(&self.device);
             self.device.memory_resource().trim()
         } else {
             Ok(())
@@ -88,6 +89,7 @@ impl TrimAfterFree {
 impl Drop for TrimAfterFree {
     fn drop(&mut self) {
         if *self.wanted.get_mut() && !driver::forked() {
+            clear_scratch(&self.device);
             record(
                 &self.device,
                 self.device.memory_resource().trim(),

@@ -2,7 +2,9 @@
 
 use super::{Device, same_device};
 use crate::driver::{Driver, forked};
-use crate::memory::{DeviceMemoryResource, DriverResource, Held, default_resource, held};
+use crate::memory::{
+    DeviceMemoryResource, DriverResource, Held, clear_scratch, default_resource, held,
+};
 use std::sync::{Arc, PoisonError, RwLock};
 use ulib_core::{ErrorKind, Result};
 
@@ -46,13 +48,14 @@ impl Device {
     ) -> Result<Option<Arc<dyn DeviceMemoryResource>>> {
         Driver::ready()?;
         same_device("set_memory_resource", self, resource.device())?;
-        let mut slot = self
-            .0
-            .resource
-            .0
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        Ok(slot.replace(resource))
+        let before = {
+            let slot = &self.0.resource.0;
+            let mut slot = slot.write().unwrap_or_else(PoisonError::into_inner);
+            slot.replace(resource)
+        };
+        // Otherwise operations would go on using what they have from the one before.
+        clear_scratch(self);
+        Ok(before)
     }
 
     /// Memory of this device that owners of this crate have in use: not what a pool caches.

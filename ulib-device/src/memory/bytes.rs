@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ulib_core::{Context, Error, Result};
 
 use super::uses::Uses;
-use super::{DeviceMemoryResource, held, kept};
+use super::{DeviceMemoryResource, held, is_out_of_memory, kept, scratch};
 use crate::driver::{Driver, forked};
 use crate::{Device, Stream};
 
@@ -52,6 +52,8 @@ pub struct DeviceBytes {
     uses: Mutex<Uses>,
     /// Whether others may have queued work that no use remembered here stands for.
     outsiders: AtomicBool,
+    /// Whether it counts as held.
+    counted: bool,
 }
 
 impl DeviceBytes {
@@ -96,15 +98,31 @@ impl DeviceBytes {
             ));
         }
         Driver::ready()?;
-        let ptr = resource.allocate(len, stream)?;
-        held::add(of_stream, len);
-        Ok(Self::with_owner(
-            ptr,
-            len,
-            stream,
-            Owner::Resource(resource),
-            Uses::allocated_on(stream),
-        ))
+        let ptr = match resource.allocate(len, stream) {
+            // What operations have left behind may be what is missing.
+            Err(error) if is_out_of_memory(&error) && scratch::clear(stream.device()) => {
+                resource.allocate(len, stream)?
+            }
+            outcome => outcome?,
+        };
+        let owner = Owner::Resource(resource);
+        let mut bytes = Self::with_owner(ptr, len, stream, owner, Uses::allocated_on(stream));
+        bytes.set_counted(true);
+        Ok(bytes)
+    }
+
+    /// Says whether the memory counts as held: not while it is only kept to be used again.
+    pub(super) fn set_counted(&mut self, counted: bool) {
+        if self.counted == counted || self.len == 0 {
+            return;
+        }
+        self.counted = counted;
+        let ordinal = self.device().ordinal();
+        if counted {
+            held::add(ordinal, self.len);
+        } else {
+            held::remove(ordinal, self.len);
+        }
     }
 
     /// Takes `len` bytes at `ptr` that something else owns. `owner` keeps them alive and is dropped after the last
@@ -135,6 +153,7 @@ impl DeviceBytes {
             owner,
             uses: Mutex::new(uses),
             outsiders: AtomicBool::new(false),
+            counted: false,
         }
     }
 
@@ -278,7 +297,12 @@ impl DeviceBytes {
         match owner {
             Owner::Nobody => Ok(()),
             Owner::Resource(resource) => {
-                held::remove(stream.device().ordinal(), len);
+                if self.counted {
+                    self.set_counted(false);
+                    if held::held(stream.device().ordinal()).allocations == 0 {
+                        scratch::clear(stream.device());
+                    }
+                }
                 let on = stream.clone();
                 let wait = move || last.before_on(&on);
                 kept::give_up_after(self.stream.device(), wait, move || {

@@ -4,7 +4,7 @@
 use ulib_core::Result;
 
 use super::waiting::{Returned, Waiting};
-use super::{DeviceMemoryResource, kept, out_of_memory};
+use super::{DeviceMemoryResource, kept, out_of_memory, scratch};
 use crate::driver::{Driver, check, relaxed_capture};
 use crate::{Device, Stream};
 
@@ -90,6 +90,7 @@ unsafe impl DeviceMemoryResource for DriverResource {
 
     fn trim(&self) -> Result<()> {
         Driver::ready()?;
+        scratch::clear(&self.device);
         kept::retry();
         self.free_waiting();
         Ok(())

@@ -1,7 +1,7 @@
 //! Device memory: where it comes from and who owns it.
 //!
-//! [`DeviceBytes`] owns a piece of the memory of one device, [`DeviceMemory`] gives it an element type. Both get it
-//! from a [`DeviceMemoryResource`]: the driver ([`DriverResource`]) or a stream-ordered pool ([`PoolResource`], the
+//! [`DeviceBytes`] owns a piece of the memory of one device, [`DeviceMemory`] gives it an element type, and [`Scratch`] is one
+//! for the time of an operation. They get it from a [`DeviceMemoryResource`]: the driver ([`DriverResource`]) or a stream-ordered pool ([`PoolResource`], the
 //! default where the device has pools), below any stack of adaptors:
 //!
 //! | adaptor | does |
@@ -34,6 +34,7 @@ mod limiting;
 mod logging;
 mod pool;
 mod resource;
+mod scratch;
 mod statistics;
 mod typed;
 mod uses;
@@ -48,6 +49,8 @@ pub use limiting::Limiting;
 pub use logging::{Logging, MemoryCall, MemoryRecord};
 pub use pool::{PoolResource, default_resource};
 pub use resource::DeviceMemoryResource;
+pub use scratch::Scratch;
+pub(crate) use scratch::clear as clear_scratch;
 pub use statistics::{MemoryStatistics, Statistics};
 pub use typed::DeviceMemory;
 

@@ -9,6 +9,7 @@ use ulib_core::{Error, Result};
 use super::waiting::{Returned, Waiting};
 use super::{
     DeviceMemoryResource, DriverResource, is_out_of_memory, is_shutdown, kept, out_of_memory,
+    scratch,
 };
 use crate::driver::{Driver, check, forked, missing_entry, relaxed_capture};
 use crate::sys::{self, CUmemPool_attribute, Table};
@@ -308,6 +309,7 @@ unsafe impl DeviceMemoryResource for PoolResource {
 
     fn trim(&self) -> Result<()> {
         Driver::ready()?;
+        scratch::clear(&self.device);
         kept::retry();
         self.free_waiting();
         self.device.synchronize()?;

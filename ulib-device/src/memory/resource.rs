@@ -92,7 +92,7 @@ pub unsafe trait DeviceMemoryResource: Send + Sync + Debug {
     #[allow(unsafe_code, reason = "the caller's promise cannot be checked")]
     unsafe fn deallocate(&self, ptr: u64, bytes: usize, stream: &Stream) -> Result<()>;
 
-    /// Returns cached memory that nobody uses to the driver. Waits for the device's queued work, because memory
+    /// Returns cached memory that nobody uses to the driver, with what [operations](crate::memory::Scratch) have left behind. Waits for the device's queued work, because memory
     /// freed in stream order is in use until that work is done.
     ///
     /// # Errors

@@ -51,14 +51,22 @@ impl Use {
         }
     }
 
-    /// Makes later work on `next` wait for this use.
+    /// Makes later work on `next` wait for this use. A graph cannot wait for work outside it, so the host waits before
+    /// `next` is captured any further; nor can work outside wait for a part of a graph, which is an error of kind `Busy`.
     fn before(&mut self, next: &Stream) -> Result<()> {
         if self.is_on(next) {
             return Ok(());
         }
+        let into_graph = next.is_capturing()?;
+        if into_graph && !self.stream.is_capturing()? {
+            return self.synchronize();
+        }
         if self.after.is_none() {
             if self.of_another_thread() {
                 return self.stream.device().synchronize();
+            }
+            if !into_graph {
+                not_capturing("use", &self.stream)?;
             }
             self.after = Some(self.stream.record()?);
         }

@@ -26,7 +26,7 @@
 //! transferred for it, and the error if it failed.
 //!
 //! ```text
-//! scale: Device: NVIDIA H200; uploaded 4096 bytes
+//! multiply: Device: NVIDIA H200; uploaded 4096 bytes
 //! fill: Host (no NVIDIA driver library: libcuda.so.1)
 //! copy: Host; source: Device: NVIDIA H200, target: Host; downloaded 4096 bytes
 //! ```

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "launches copy.cu")]
 
 use ulib_core::{DeviceStorable, Layout, Residency, Result, bytemuck};
-use ulib_device::memory::{Access, DeviceBytes};
+use ulib_device::memory::{Access, Scratch};
 use ulib_device::{Device, Stream};
 
 use super::host;
@@ -80,9 +80,9 @@ fn spread_units(axes: &Axes<2>, src: u64, dst: u64, unit: usize, stream: &Stream
 }
 
 /// `src` in C order in fresh memory.
-fn pack(src: &Source<'_>, stream: &Stream) -> Result<DeviceBytes> {
+fn pack(src: &Source<'_>, stream: &Stream) -> Result<Scratch> {
     let layout = Layout::contiguous(src.layout.shape())?;
-    let packed = DeviceBytes::allocate(stream, layout.len() * src.size)?;
+    let packed = Scratch::take(stream, layout.len() * src.size)?;
     packed.use_on(stream, Access::Write)?;
     spread(src, packed.ptr(), &layout, stream)?;
     Ok(packed)
@@ -90,7 +90,7 @@ fn pack(src: &Source<'_>, stream: &Stream) -> Result<DeviceBytes> {
 
 /// Spreads what lies packed at `pointer`.
 fn unpack<T: DeviceStorable>(
-    packed: &DeviceBytes,
+    packed: &Scratch,
     dst: &mut ViewMut<'_, T>,
     stream: &Stream,
 ) -> Result<()> {
@@ -222,8 +222,15 @@ pub(super) fn copy_foreign_between<T: DeviceStorable>(
 ) -> Result<()> {
     let (stream, other) = (Stream::current(from), Stream::current(to));
     let packed = pack(src, &stream)?;
-    let arrived = DeviceBytes::allocate(&other, packed.len())?;
-    ulib_device::copy::copy_device(&arrived, 0, &packed, 0, packed.len(), &stream)?;
+    let arrived = Scratch::take(&other, packed.len())?;
+    ulib_device::copy::copy_device(
+        arrived.bytes()?,
+        0,
+        packed.bytes()?,
+        0,
+        packed.len(),
+        &stream,
+    )?;
     unpack(&arrived, dst, &other)
 }
 
@@ -235,16 +242,16 @@ pub(super) fn copy_from_host<T: DeviceStorable + Copy>(
     device: &Device,
 ) -> Result<()> {
     let stream = Stream::current(device);
-    let packed = DeviceBytes::allocate(&stream, layout.len() * size_of::<T>())?;
+    let packed = Scratch::take(&stream, layout.len() * size_of::<T>())?;
     let first = layout.offset();
     if layout.is_contiguous() {
         let bytes = bytemuck::cast_slice(&src[first..first + layout.len()]);
-        ulib_device::copy::upload(&packed, 0, bytes, &stream)?;
+        ulib_device::copy::upload(packed.bytes()?, 0, bytes, &stream)?;
     } else {
         let order = Layout::contiguous(layout.shape())?;
         let mut values = zeros::<T>(layout.len())?;
         host::copy(src, &mut values, &Axes::new([layout, &order], 1));
-        ulib_device::copy::upload(&packed, 0, bytemuck::cast_slice(&values), &stream)?;
+        ulib_device::copy::upload(packed.bytes()?, 0, bytemuck::cast_slice(&values), &stream)?;
     }
     unpack(&packed, dst, &stream)
 }
@@ -285,11 +292,16 @@ pub(super) fn fetch<T: DeviceStorable + Copy>(
     let first = layout.offset();
     if layout.is_contiguous() {
         let to = bytemuck::cast_slice_mut(&mut dst[first..first + layout.len()]);
-        return ulib_device::copy::download(&packed, 0, to, stream);
+        return ulib_device::copy::download(packed.bytes()?, 0, to, stream);
     }
     let order = Layout::contiguous(layout.shape())?;
     let mut values = zeros::<T>(layout.len())?;
-    ulib_device::copy::download(&packed, 0, bytemuck::cast_slice_mut(&mut values), stream)?;
+    ulib_device::copy::download(
+        packed.bytes()?,
+        0,
+        bytemuck::cast_slice_mut(&mut values),
+        stream,
+    )?;
     host::copy(&values, dst, &Axes::new([&order, layout], 1));
     Ok(())
 }

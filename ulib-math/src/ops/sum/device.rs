@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "launches sum.cu")]
 
 use ulib_core::{Result, bytemuck};
-use ulib_device::memory::{Access, DeviceBytes};
+use ulib_device::memory::{Access, Scratch};
 use ulib_device::{Device, Stream};
 
 use super::plan::{CHUNK, LANES, Plan, by_columns};
@@ -90,7 +90,7 @@ pub(super) fn sum<T: Element>(
     let outputs = plan.kept.count();
     // One piece of memory: the results, and after them the levels of the tree.
     let levels = (outputs * SUM).next_multiple_of(WIDE);
-    let results = DeviceBytes::allocate(&stream, levels + scratch_bytes(plan))?;
+    let results = Scratch::take(&stream, levels + scratch_bytes(plan))?;
     let Some(source) = view.block().device_read_if_placed(&stream)? else {
         return Ok(None);
     };
@@ -108,7 +108,8 @@ pub(super) fn sum<T: Element>(
     )?;
     source.finish()?;
     let mut values = zeros::<T::Sum>(outputs)?;
-    ulib_device::copy::download(&results, 0, bytemuck::cast_slice_mut(&mut values), &stream)?;
+    let to = bytemuck::cast_slice_mut(&mut values);
+    ulib_device::copy::download(results.bytes()?, 0, to, &stream)?;
     Ok(Some(values))
 }
 
@@ -123,7 +124,7 @@ pub(super) fn sum_into<T: Element>(
     let _context = device.bind()?;
     let stream = Stream::current(device);
     let whole = out.is_whole();
-    let scratch = DeviceBytes::allocate(&stream, scratch_bytes(plan))?;
+    let scratch = Scratch::take(&stream, scratch_bytes(plan))?;
     scratch.use_on(&stream, Access::Write)?;
     let Some(source) = view.block().device_read_if_placed(&stream)? else {
         return Ok(false);
