@@ -43,7 +43,7 @@ dims=$(python3 "$here/python/volume-to-raw.py" "$volume" "$out/volume.f32")
 step rust-volume "$here/examples/02_images_on_the_gpu" --volume "$out/volume.f32" $dims
 rm -f "$out/volume.f32"
 if [ $benches = 1 ]; then
-    step peers python3 "$here/python/peers.py" --out "$out/peers.md"
+    step peers python3 "$here/python/peers" --out "$out/peers.md"
     for bench in "$here"/benches/*; do
         [ -f "$bench" ] && CRITERION_HOME=$site/criterion step "bench-$(basename "$bench")" "$bench" --bench --quick "${ULIB_BENCH_FILTER:-}"
     done
