@@ -35,7 +35,7 @@ cp ulib-py/tests/*.py "$out/python/tests/"
 cp -r examples/python "$out/python/examples"
 cp scripts/gpu-run.sh "$out/run.sh"
 cp scripts/volume-to-raw.py "$out/python/"
-cp -r benches/peers "$out/python/"
+cp -r benches/peers benches/sizes.py "$out/python/"
 
 size=$(du -sm "$out" | cut -f1)
 du -sh "$out"/* | sed "s|$out/||"

@@ -44,6 +44,7 @@ step rust-volume "$here/examples/02_images_on_the_gpu" --volume "$out/volume.f32
 rm -f "$out/volume.f32"
 if [ $benches = 1 ]; then
     step peers python3 "$here/python/peers" --out "$out/peers.md"
+    step sizes python3 "$here/python/sizes.py" --csv "$out/sizes.csv"
     for bench in "$here"/benches/*; do
         [ -f "$bench" ] && CRITERION_HOME=$site/criterion step "bench-$(basename "$bench")" "$bench" --bench --quick "${ULIB_BENCH_FILTER:-}"
     done
