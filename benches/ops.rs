@@ -15,6 +15,8 @@ use criterion::{criterion_group, criterion_main};
 #[path = "ops/support.rs"]
 mod support;
 
+#[path = "ops/cast.rs"]
+mod cast;
 #[path = "ops/copy.rs"]
 mod copy;
 #[path = "ops/fill.rs"]
@@ -27,6 +29,6 @@ mod sum;
 criterion_group! {
     name = benches;
     config = support::config();
-    targets = fill::bench, multiply::bench, sum::bench, sum::profiles, copy::bench
+    targets = fill::bench, multiply::bench, sum::bench, sum::profiles, copy::bench, cast::bench
 }
 criterion_main!(benches);

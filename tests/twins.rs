@@ -13,9 +13,13 @@
 mod common;
 #[path = "twins/elementwise.rs"]
 mod elementwise;
+#[path = "twins/exact.rs"]
+mod exact;
 #[path = "twins/support.rs"]
 mod support;
 
+#[path = "twins/cast.rs"]
+mod cast;
 #[path = "twins/copy.rs"]
 mod copy;
 #[path = "twins/failures.rs"]

@@ -1,5 +1,6 @@
+use half::{bf16, f16};
 use ulib_core::{
-    DType, DeviceStorable, ErrorKind, IDeviceArray, Layout, Placement, PreferredDevice,
+    Bool8, DType, DeviceStorable, ErrorKind, IDeviceArray, Layout, Placement, PreferredDevice,
 };
 use ulib_device::Device;
 use ulib_device::block::Block;
@@ -12,7 +13,7 @@ use crate::support::{
 };
 
 /// Pairs of layouts of one shape: every case against itself permuted in memory, and against a plain array.
-fn partners(case: &Case) -> Vec<(usize, Layout)> {
+pub(crate) fn partners(case: &Case) -> Vec<(usize, Layout)> {
     let shape = case.layout.shape();
     let plain = Layout::contiguous(shape).unwrap();
     // The axes in reverse order in memory, every second element, from the third on.
@@ -90,6 +91,19 @@ fn f32_twins() {
 #[test]
 fn u64_twins() {
     twins::<u64>();
+}
+
+#[test]
+fn twins_of_the_other_numbers() {
+    twins::<i8>();
+    twins::<i16>();
+    twins::<i32>();
+    twins::<u32>();
+    twins::<i64>();
+    twins::<f64>();
+    twins::<f16>();
+    twins::<bf16>();
+    twins::<Bool8>();
 }
 
 #[test]

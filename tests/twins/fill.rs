@@ -1,4 +1,5 @@
-use ulib_core::Layout;
+use half::{bf16, f16};
+use ulib_core::{Bool8, Layout};
 use ulib_math::ops;
 use ulib_math::view::ViewMut;
 
@@ -63,6 +64,19 @@ fn f32_twins() {
 #[test]
 fn f64_twins() {
     twins::<f64>();
+}
+
+#[test]
+fn twins_of_the_other_numbers() {
+    twins::<i8>();
+    twins::<i16>();
+    twins::<i32>();
+    twins::<u32>();
+    twins::<i64>();
+    twins::<u64>();
+    twins::<f16>();
+    twins::<bf16>();
+    twins::<Bool8>();
 }
 
 #[test]

@@ -17,6 +17,10 @@ fn program(image: &mut Block, other: &mut Block) -> ulib_core::Result<(f64, Vec<
         &turned,
         ViewMut::new(other, Layout::contiguous(&[200, 30])?)?,
     )?;
+    ops::cast_into(
+        &View::<f32>::new(image, Layout::contiguous(&[500])?)?,
+        ViewMut::<u32>::new(other, Layout::contiguous(&[500])?)?,
+    )?;
     ops::fill(
         ViewMut::<f32>::new(other, Layout::new(vec![100], vec![60], 7)?)?,
         0.5,

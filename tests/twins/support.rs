@@ -1,6 +1,7 @@
 //! Layouts, values, and blocks on both sides.
 
-use ulib_core::{DeviceStorable, Layout, PreferredDevice, bytemuck};
+use half::{bf16, f16};
+use ulib_core::{Bool8, DeviceStorable, Layout, PreferredDevice, bytemuck};
 use ulib_device::block::Block;
 use ulib_math::ops;
 
@@ -134,7 +135,9 @@ macro_rules! sample {
 }
 
 sample! {
+    i8: |bits| bits as i8;
     u8: |bits| bits as u8;
+    i16: |bits| bits as i16;
     u16: |bits| bits as u16;
     i32: |bits| bits as i32;
     u32: |bits| bits as u32;
@@ -142,6 +145,9 @@ sample! {
     u64: |bits| bits;
     f32: |bits| ((bits >> 40) as f32 / 16_777_216.0 - 0.5) * 10_f32.powi((bits % 9) as i32 - 4);
     f64: |bits| ((bits >> 11) as f64 / 9_007_199_254_740_992.0 - 0.5) * 10_f64.powi((bits % 17) as i32 - 8);
+    f16: |bits| f16::from_bits(bits as u16 & 0xbbff);
+    bf16: |bits| bf16::from_bits(bits as u16 & 0xbfff);
+    Bool8: |bits| Bool8::from_bits(bits as u8);
     [u8; 3]: |bits| [bits as u8, (bits >> 8) as u8, (bits >> 16) as u8];
     [u8; 16]: |bits| std::array::from_fn(|i| (bits >> (i % 8 * 8)) as u8 ^ i as u8);
     [u8; 144]: |bits| std::array::from_fn(|i| (bits >> (i % 8 * 8)) as u8 ^ i as u8);

@@ -7,6 +7,7 @@
 //! | operation | does | result |
 //! |---|---|---|
 //! | [`fill()`] | sets every element to a value | in place |
+//! | [`cast()`], [`cast_into`] | converts to another type, as Rust's `as` does | new, or into an output |
 //! | [`scale()`] | multiplies every element by a factor | in place |
 //! | [`sum()`], [`sum_all`], [`sum_into`] | sums over any set of axes, by a tree of fixed shape | new, or into an output |
 //! | [`copy()`], [`copy_from_host`], [`copy_to_host`], [`copy_from_device`] | copies between views, slices and foreign arrays | into an output |
@@ -40,6 +41,7 @@
 pub mod abs;
 pub mod add;
 mod axes;
+pub mod cast;
 pub mod clamp;
 pub mod copy;
 pub mod divide;
@@ -69,6 +71,7 @@ pub mod threshold;
 pub use self::log::{log, log_in_place, log_into};
 pub use abs::{abs, abs_in_place, abs_into};
 pub use add::{add, add_in_place, add_into};
+pub use cast::{Castable, cast, cast_into};
 pub use clamp::{clamp, clamp_in_place, clamp_into};
 pub use copy::{copy, copy_from_device, copy_from_host, copy_to_host};
 pub use divide::{divide, divide_in_place, divide_into};
