@@ -3,7 +3,7 @@
 //! Rules, which make deadlocks between the lock and the interpreter impossible:
 //! 1. A thread that is attached to the interpreter only ever *tries* a lock. When it is taken the
 //!    thread detaches first and then waits.
-//! 2. Nothing calls Python code while it holds the lock. The one exception is the signal watch of a
+//! 2. Nothing calls Python code while it holds the lock: records for the log wait (see [`log`]). The one exception is the signal watch of a
 //!    long copy, which may run a signal handler; a handler that comes back to the same object gets
 //!    an error at once (see [`enter`]).
 //! 3. The object has a lock of its own inside (a download on a shared reference takes it), so a
@@ -25,6 +25,7 @@ use pyo3::prelude::*;
 use ulib_core::{Error, ErrorKind, PreferredDevice, Result};
 use ulib_device::block::{Visit, Visits};
 
+use crate::log;
 use crate::source::Object;
 
 thread_local! {
@@ -56,6 +57,11 @@ fn enter(address: usize) -> Held {
         address,
         thread: PhantomData,
     }
+}
+
+/// Whether this thread holds the lock of any object while detached.
+pub(crate) fn holds_a_lock() -> bool {
+    HELD.with_borrow(|held| !held.is_empty())
 }
 
 /// Refuses a lock this thread already holds, which only a signal handler can ask for.
@@ -193,7 +199,7 @@ impl<T: Object> Shared<T> {
         work: impl FnOnce(&T) -> Result<R> + Send,
     ) -> Result<R> {
         check(self.address())?;
-        py.detach(|| {
+        let done = py.detach(|| {
             let _held = enter(self.address());
             let visit = self.visits.enter();
             let _gate = self.pass_gate(&visit)?;
@@ -204,7 +210,9 @@ impl<T: Object> Shared<T> {
                 || self.lock.read().unwrap_or_else(PoisonError::into_inner),
             )?;
             work(&value)
-        })
+        });
+        log::deliver();
+        done
     }
 
     /// Runs `work` with exclusive access, detached from the interpreter.
@@ -214,7 +222,7 @@ impl<T: Object> Shared<T> {
         work: impl FnOnce(&mut T) -> Result<R> + Send,
     ) -> Result<R> {
         check(self.address())?;
-        py.detach(|| {
+        let done = py.detach(|| {
             let _held = enter(self.address());
             let visit = self.visits.enter();
             let _gate = self.pass_gate(&visit)?;
@@ -225,6 +233,8 @@ impl<T: Object> Shared<T> {
                 || self.lock.write().unwrap_or_else(PoisonError::into_inner),
             )?;
             work(&mut value)
-        })
+        });
+        log::deliver();
+        done
     }
 }

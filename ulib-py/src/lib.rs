@@ -19,10 +19,12 @@ mod interop;
 mod interpreter;
 mod items;
 mod lease;
+mod log;
 mod objects;
 mod persist;
 mod placement;
 mod source;
+mod stream;
 mod view;
 
 use pyo3::prelude::*;
@@ -46,6 +48,7 @@ fn classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<bulk::BulkArray>()?;
     module.add_class::<view::ArrayView>()?;
     module.add_class::<lease::DeviceView>()?;
+    module.add_class::<stream::Stream>()?;
     module.add_class::<host_view::HostView>()?;
     module.add_class::<interop::array_interface::HostBytes>()?;
     module.add_class::<objects::image::Image>()?;
@@ -79,5 +82,6 @@ fn functions(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(device::device_name, module)?)?;
     module.add_function(wrap_pyfunction!(device::device_memory_info, module)?)?;
     module.add_function(wrap_pyfunction!(device::device_held, module)?)?;
-    module.add_function(wrap_pyfunction!(device::device_errors, module)?)
+    module.add_function(wrap_pyfunction!(device::device_errors, module)?)?;
+    module.add_function(wrap_pyfunction!(log::placement_log, module)?)
 }

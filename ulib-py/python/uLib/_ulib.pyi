@@ -11,12 +11,14 @@ from typing_extensions import CapsuleType, Self, disjoint_base
 
 __all__ = [
     "BulkArray",
+    "Stream",
     "device_count",
     "device_errors",
     "device_held",
     "device_memory_info",
     "device_name",
     "device_unavailable_reason",
+    "placement_log",
     "DeviceUnavailableError",
     "DriverError",
     "ForkedError",
@@ -204,6 +206,28 @@ class DeviceView:
         *_exception: type[BaseException] | BaseException | TracebackType | None,
     ) -> None: ...
     def __len__(self) -> int: ...
+
+@final
+class Stream:
+    """A queue of work on a device, which the operations of a thread use in ``with``."""
+
+    def __new__(cls, stream: Any = None, device: int = 0) -> Self: ...
+    @property
+    def ptr(self) -> int:
+        """The driver's handle."""
+    @property
+    def Device(self) -> int:
+        """The device's ordinal."""
+    def Synchronize(self) -> None:
+        """Waits until everything put into the stream so far is done."""
+    def IsDone(self) -> bool:
+        """Whether everything put into the stream so far is done."""
+    def __cuda_stream__(self) -> tuple[int, int]: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        *_exception: type[BaseException] | BaseException | TracebackType | None,
+    ) -> None: ...
 
 @final
 class HostView:
@@ -491,3 +515,4 @@ def device_name(device: int = 0) -> str | None: ...
 def device_memory_info(device: int = 0) -> tuple[int, int]: ...
 def device_held(device: int | None = None) -> tuple[int, int]: ...
 def device_errors(device: int = 0) -> list[str]: ...
+def placement_log(on: bool) -> None: ...

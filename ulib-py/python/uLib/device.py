@@ -10,12 +10,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import _compilers, _ulib
+from . import _compilers, _log, _ulib
+from ._ulib import Stream
 
 if TYPE_CHECKING:
     import numpy
 
 __all__ = [
+    "Stream",
     "array_info",
     "as_array",
     "available",
@@ -27,6 +29,7 @@ __all__ = [
     "kernels_available",
     "kernels_unavailable_reason",
     "location",
+    "log_changed",
     "memory_info",
     "name",
     "unavailable_reason",
@@ -76,6 +79,15 @@ def held(device: int | None = None) -> tuple[int, int]:
 def errors(device: int = 0) -> list[str]:
     """What went wrong where it could not be raised, such as in freeing memory; asking empties the list."""
     return _ulib.device_errors(device)
+
+
+def log_changed() -> None:
+    """Looks again at whether ``logging.getLogger("ulib.placement")`` wants debug records.
+
+    Happens by itself whenever ``logging`` is told a new level (``setLevel``, ``basicConfig``, ``disable``); needed only after
+    other changes, such as setting the logger's ``disabled``.
+    """
+    _log.changed()
 
 
 def describe(device: int = 0) -> str:

@@ -1,0 +1,111 @@
+//! Records of where operations ran, handed to Python's `logging`.
+//!
+//! Rules, which keep records out of everybody's way:
+//! 1. While no handler is to see them, the level of the `log` crate is off: an operation looks at one number, and neither
+//!    formats anything nor attaches to the interpreter. Python tells us when levels change ([`placement_log`]).
+//! 2. Records made while this thread holds an object's lock wait until it has let go ([`deliver`]), since a handler is
+//!    Python code that may use the object.
+//! 3. What a handler raises is reported as unraisable, as in a destructor, and is not mixed up with the operation's own
+//!    outcome; an interrupt is raised again at the next chance.
+//! 4. When the interpreter ends the level goes off.
+
+#![allow(unsafe_code, reason = "raises an interrupt again")]
+
+use std::cell::{Cell, RefCell};
+use std::sync::OnceLock;
+
+use log::{Level, LevelFilter, Log, Metadata, Record};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use pyo3_log::{Caching, Logger};
+use ulib_math::ops::PLACEMENT_LOG;
+
+use crate::cell::holds_a_lock;
+
+/// A record that waits.
+type Waiting = (Level, String);
+
+thread_local! {
+    static WAITING: RefCell<Vec<Waiting>> = const { RefCell::new(Vec::new()) };
+    /// Whether this thread is in a handler, whose own operations are not reported to it.
+    static HANDLING: Cell<bool> = const { Cell::new(false) };
+}
+
+static BRIDGE: OnceLock<Bridge> = OnceLock::new();
+
+/// Between the `log` crate and Python.
+#[derive(Debug)]
+struct Bridge(Logger);
+
+impl Log for Bridge {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == PLACEMENT_LOG && !HANDLING.get()
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if !self.enabled(record.metadata()) {
+            return;
+        }
+        if holds_a_lock() {
+            let waiting = (record.level(), record.args().to_string());
+            WAITING.with_borrow_mut(|all| all.push(waiting));
+        } else {
+            self.hand_over(record);
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+impl Bridge {
+    fn hand_over(&self, record: &Record<'_>) {
+        Python::try_attach(|py| {
+            HANDLING.set(true);
+            self.0.log(record);
+            HANDLING.set(false);
+            let Some(raised) = PyErr::take(py) else {
+                return;
+            };
+            if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
+                // SAFETY: attached; as if the signal came now.
+                unsafe { pyo3::ffi::PyErr_SetInterrupt() };
+            } else {
+                raised.write_unraisable(py, None);
+            }
+        });
+    }
+}
+
+/// Hands over what waited for this thread to let go of its locks.
+pub(crate) fn deliver() {
+    if WAITING.with_borrow(Vec::is_empty) || holds_a_lock() {
+        return;
+    }
+    let Some(bridge) = BRIDGE.get() else { return };
+    for (level, text) in WAITING.take() {
+        bridge.hand_over(
+            &Record::builder()
+                .target(PLACEMENT_LOG)
+                .level(level)
+                .args(format_args!("{text}"))
+                .build(),
+        );
+    }
+}
+
+/// Turns the records on or off; the first time that they are on connects them with the module `logging`.
+#[pyfunction]
+pub(crate) fn placement_log(py: Python<'_>, on: bool) -> PyResult<()> {
+    if on && BRIDGE.get().is_none() {
+        let logger = Logger::new(py, Caching::Loggers)?;
+        let bridge = BRIDGE.get_or_init(|| Bridge(logger));
+        // Another thread may have been first, with the same one.
+        let _ = log::set_logger(bridge);
+    }
+    log::set_max_level(if on {
+        LevelFilter::Debug
+    } else {
+        LevelFilter::Off
+    });
+    Ok(())
+}

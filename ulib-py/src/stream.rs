@@ -1,0 +1,187 @@
+//! [`Stream`]: which queue of a device operations use.
+
+use std::cell::RefCell;
+
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyInt, PyTuple};
+use ulib_device::Device;
+use ulib_device::stream::StreamScope;
+
+use crate::args::{Int, number, whole};
+use crate::cell::drop_detached;
+use crate::errors::{IntoPyResult, shortened};
+
+thread_local! {
+    /// The scopes that `with` blocks of this thread have open, innermost last, each with the address of its stream.
+    static OPEN: RefCell<Vec<(usize, StreamScope)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A queue of work on a device. In ``with Stream() as stream:`` the operations of this thread put their work for
+/// that device into it; elsewhere they use the legacy default stream.
+///
+/// ``Stream()`` makes one that runs beside everything else. ``Stream(other)`` is one that somebody else made: an object
+/// with ``__cuda_stream__``, ``ptr`` or ``cuda_stream``, which it keeps alive, or the integer of a handle, whose stream must
+/// outlive this object and all arrays used in it.
+#[pyclass(frozen, weakref, module = "uLib.device")]
+pub(crate) struct Stream {
+    stream: Option<ulib_device::Stream>,
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        drop_detached(self.stream.take());
+    }
+}
+
+impl Stream {
+    fn get(&self) -> PyResult<&ulib_device::Stream> {
+        // It is taken out by the destructor only.
+        self.stream
+            .as_ref()
+            .ok_or_else(|| PyRuntimeError::new_err("Stream: it is gone"))
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self) as usize
+    }
+}
+
+/// The handle of a stream of somebody else, and whether the object that had it has to be kept.
+fn handle_of(stream: &Bound<'_, PyAny>) -> PyResult<(Int, bool)> {
+    let py = stream.py();
+    if stream.is_instance_of::<PyInt>() && !stream.is_instance_of::<PyBool>() {
+        return Ok((number("Stream", "stream", stream)?, false));
+    }
+    if let Some(protocol) = stream.getattr_opt(intern!(py, "__cuda_stream__"))? {
+        // A method; a property in its first version.
+        let answer = if protocol.is_callable() {
+            protocol.call0()?
+        } else {
+            protocol
+        };
+        let (version, handle): (Int, Int) = answer.extract().map_err(|error: PyErr| {
+            let named = PyTypeError::new_err(format!(
+                "Stream: __cuda_stream__ gave {}, which is no pair of integers",
+                shortened(&answer.to_string())
+            ));
+            named.set_cause(py, Some(error));
+            named
+        })?;
+        if version.0 != 0 {
+            return Err(PyValueError::new_err(format!(
+                "Stream: __cuda_stream__ has version {version}, and only version 0 is known"
+            )));
+        }
+        return Ok((handle, true));
+    }
+    for name in [intern!(py, "ptr"), intern!(py, "cuda_stream")] {
+        if let Some(handle) = stream.getattr_opt(name)? {
+            return Ok((number("Stream", &name.to_string(), &handle)?, true));
+        }
+    }
+    Err(PyTypeError::new_err(format!(
+        "Stream: {} is neither a handle nor an object with __cuda_stream__, ptr or cuda_stream",
+        stream.get_type().name()?
+    )))
+}
+
+#[pymethods]
+#[allow(non_snake_case)]
+impl Stream {
+    #[new]
+    #[pyo3(signature = (stream=None, device=0))]
+    #[allow(unsafe_code, reason = "wraps a handle that the caller vouches for")]
+    fn new(
+        py: Python<'_>,
+        stream: Option<&Bound<'_, PyAny>>,
+        #[pyo3(from_py_with = whole)] device: i128,
+    ) -> PyResult<Self> {
+        let ordinal = u32::try_from(device)
+            .map_err(|_| PyValueError::new_err(format!("Stream: device {device} is no ordinal")))?;
+        let foreign = match stream {
+            None => None,
+            Some(object) => {
+                let (handle, keep) = handle_of(object)?;
+                let handle = usize::try_from(handle.0).map_err(|_| {
+                    PyValueError::new_err(format!("Stream: {handle} is no handle of a stream"))
+                })?;
+                Some((handle, keep.then(|| object.clone().unbind())))
+            }
+        };
+        let made = py.detach(|| {
+            let device = Device::new(ordinal)?;
+            let stream = match foreign {
+                None => return ulib_device::Stream::non_blocking(&device),
+                // SAFETY: the object that gave the handle keeps its stream alive, and is kept.
+                Some((handle, Some(owner))) => unsafe {
+                    ulib_device::Stream::from_raw_kept(&device, handle, Box::new(owner))
+                },
+                // SAFETY: the documentation of the class leaves it to the caller.
+                Some((handle, None)) => unsafe { ulib_device::Stream::from_raw(&device, handle) },
+            };
+            // The driver refuses a stream of another device here.
+            stream.is_capturing()?;
+            Ok(stream)
+        });
+        Ok(Stream {
+            stream: Some(made.py()?),
+        })
+    }
+
+    /// Waits until everything put into the stream so far is done.
+    fn Synchronize(&self, py: Python<'_>) -> PyResult<()> {
+        let stream = self.get()?;
+        py.detach(|| stream.synchronize()).py()
+    }
+
+    /// Whether everything put into the stream so far is done.
+    fn IsDone(&self, py: Python<'_>) -> PyResult<bool> {
+        let stream = self.get()?;
+        py.detach(|| stream.is_done()).py()
+    }
+
+    /// ``(0, handle)``: the protocol by which other libraries take the stream.
+    fn __cuda_stream__(&self) -> PyResult<(u32, usize)> {
+        Ok((0, self.get()?.handle() as usize))
+    }
+
+    /// The driver's handle, an integer.
+    #[getter]
+    fn ptr(&self) -> PyResult<usize> {
+        Ok(self.get()?.handle() as usize)
+    }
+
+    /// The device's ordinal.
+    #[getter]
+    fn Device(&self) -> PyResult<u32> {
+        Ok(self.get()?.device().ordinal())
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
+        let scope = slf.get()?.enter();
+        OPEN.with_borrow_mut(|open| open.push((slf.address(), scope)));
+        Ok(slf)
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let ended = OPEN.with_borrow_mut(|open| {
+            let at = open.iter().rposition(|(of, _)| *of == self.address())?;
+            Some(open.remove(at))
+        });
+        ended.map(drop).ok_or_else(|| {
+            PyRuntimeError::new_err("Stream: this thread has not entered it, or left it already")
+        })
+    }
+
+    fn __repr__(&self) -> PyResult<String> {
+        let stream = self.get()?;
+        Ok(format!(
+            "<uLib.device.Stream {:#x} on {}>",
+            stream.handle() as usize,
+            stream.device()
+        ))
+    }
+}
