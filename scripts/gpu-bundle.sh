@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Packs the release tests, the benches, the wheel and the Python tests into one folder for a GPU machine
-# that has Python (with NumPy and pytest) and no Rust. There: `bash run.sh [--no-bench] [OUTPUT FOLDER]`.
+# that has Python (with NumPy and pytest) and no Rust. There: `bash run.sh [--no-bench] [--sanitize] [OUTPUT FOLDER]`.
 #   scripts/gpu-bundle.sh [FOLDER]      default: dist/gpu-bundle
 source "$(dirname "$0")/lib.sh"
 out=${1:-$root/dist/gpu-bundle}

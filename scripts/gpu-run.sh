@@ -1,10 +1,18 @@
 #!/usr/bin/env bash
 # Runs the bundle it lies in on this machine's card; skips are failures. Results end as one table.
-#   bash run.sh [--no-bench] [OUTPUT FOLDER]
+#   bash run.sh [--no-bench] [--sanitize] [OUTPUT FOLDER]
+# --sanitize runs the twins of all operations under compute-sanitizer (memcheck, racecheck) instead of everything else.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-benches=1
-if [ "${1:-}" = --no-bench ]; then benches=0; shift; fi
+benches=1 sanitize=0
+while [[ "${1:-}" == --* ]]; do
+    case $1 in
+        --no-bench) benches=0 ;;
+        --sanitize) sanitize=1 ;;
+        *) echo "usage: run.sh [--no-bench] [--sanitize] [OUTPUT FOLDER]" >&2; exit 2 ;;
+    esac
+    shift
+done
 out=${1:-$here/results}
 mkdir -p "$out"
 export ULIB_TEST_DRIVER=real ULIB_REQUIRE_CUDA=1 PROPTEST_CASES=${PROPTEST_CASES:-64} PYTHONUNBUFFERED=1
@@ -28,6 +36,17 @@ step() {
 }
 
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$out/card.txt"
+if [ $sanitize = 1 ]; then
+    sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | head -1)
+    [ -n "$sanitizer" ] || { echo "compute-sanitizer is missing" >&2; exit 1; }
+    for tool in memcheck racecheck; do
+        # shellcheck disable=SC2086
+        step "$tool" "$sanitizer" --tool $tool --error-exitcode 9 "$here/tests/twins" --test-threads=1 ${ULIB_SANITIZE_FILTER:-}
+        grep -aE '^========= (ERROR SUMMARY|RACECHECK SUMMARY|Error|Invalid)' "$out/$tool.log" | tail -5
+    done
+    cat "$table"
+    exit $failed
+fi
 for test in "$here"/tests/*; do
     [ -f "$test" ] && step "rust-$(basename "$test")" "$test" --test-threads=1
 done
