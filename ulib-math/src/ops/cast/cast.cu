@@ -270,23 +270,12 @@ ULIB_FN void cast_pack(const CastParams& p) {
   const u64 first = thread_index();
   const char* const src = address(p.src);
   char* const dst = address(p.dst);
-  for (u64 i = first; i < p.units; i += 2 * step) {
-    Raw<FROM> in[2];
+  for (u64 i = first; i < p.units; i += step) {
+    const Lanes<S, V> from = same_bits<Lanes<S, V> >(load<FROM>(src + i * FROM));
+    Lanes<D, V> to;
 #pragma unroll
-    for (int k = 0; k < 2; ++k) {
-      // Past the end the last unit is read again and written nowhere.
-      const u64 unit = i + k * step;
-      in[k] = load<FROM>(src + (unit < p.units ? unit : i) * FROM);
-    }
-#pragma unroll
-    for (int k = 0; k < 2; ++k) {
-      const Lanes<S, V> from = same_bits<Lanes<S, V> >(in[k]);
-      Lanes<D, V> to;
-#pragma unroll
-      for (int v = 0; v < V; ++v) to.value[v] = convert<S, D>(from.value[v]);
-      const u64 unit = i + k * step;
-      if (unit < p.units) store<TO>(dst + unit * TO, same_bits<Raw<TO> >(to));
-    }
+    for (int v = 0; v < V; ++v) to.value[v] = convert<S, D>(from.value[v]);
+    store<TO>(dst + i * TO, same_bits<Raw<TO> >(to));
   }
   for (u64 i = first; i < p.head + p.tail; i += step) {
     const i64 at = i < p.head ? -(i64)(i + 1) : (i64)(p.units * V + (i - p.head));

@@ -12,9 +12,6 @@ use crate::view::{View, ViewMut};
 
 static KERNELS: Library = Library::new(include_str!("cast.ptx"));
 
-/// Units that a thread has in flight.
-const PACK_IN_FLIGHT: u64 = 2;
-
 /// `CastParams` of `cast.cu`.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -103,8 +100,10 @@ fn launch_piece(
         params.head = head;
         params.tail = (params.units - head) % lanes;
         params.units = (params.units - head) / lanes;
-        let blocks = params.units.div_ceil(u64::from(THREADS) * PACK_IN_FLIGHT);
-        (pack_entry(from), launch::blocks(blocks))
+        (
+            pack_entry(from),
+            launch::blocks_for_wide(params.units as usize),
+        )
     } else {
         let units = axes.count();
         let blocks = if axes.len.len() <= 1 {
