@@ -244,3 +244,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn all_values_of_a_large_image() -> Result<()> {
+    let _driver = common::driver();
+    let values: Vec<f32> = (0..41 * 40 * 40).map(|i| i as f32).collect();
+    let mut image: VoxImage<Wide> = VoxImage::new([41, 40, 40])?;
+    image.voxels_mut()?.fill(Wide {
+        Sum: 1.0,
+        Count: 2,
+        Weight: 3.0,
+        ..Wide::default()
+    });
+    image.set_values(&values)?;
+    let beside = |voxel: &Wide| (voxel.Sum, voxel.Count, voxel.Weight) == (1.0, 2, 3.0);
+    assert!(image.voxels()?.iter().all(beside));
+    assert!((0..values.len()).all(|i| image.value(i).is_ok_and(|value| value == i as f32)));
+    assert_eq!(image.to_values()?, values);
+    Ok(())
+}

@@ -1,10 +1,16 @@
 //! [`Values`] and [`ValuesMut`]: the `f32` values of an image, one per voxel, strided in its block.
 
-use ulib_core::{Error, Result};
+use ulib_core::{Error, Layout, Result};
 use ulib_device::block::Block;
 
 use super::{HostSlice, HostSliceMut};
+use crate::ops::copy::between_slices;
 use crate::voxel::ValuePlace;
+
+/// Where `len` values are among the words of their voxels.
+fn line(place: ValuePlace, len: usize) -> Result<Layout> {
+    Layout::new(vec![len], vec![place.step.cast_signed()], place.offset)
+}
 
 /// The current values of an image in memory order, for reading.
 ///
@@ -72,13 +78,8 @@ impl<'a> Values<'a> {
         if target.len() != self.len {
             return Err(Error::shape("copy values", &[target.len()], &[self.len]));
         }
-        if self.place.step == 1 {
-            target.copy_from_slice(&self.items);
-        } else {
-            for (target, value) in target.iter_mut().zip(self.iter()) {
-                *target = value;
-            }
-        }
+        let layout = Layout::contiguous(&[self.len])?;
+        between_slices(&self.items, &line(self.place, self.len)?, target, &layout);
         Ok(())
     }
 }
@@ -173,13 +174,13 @@ impl<'a> ValuesMut<'a> {
         if source.len() != self.len {
             return Err(Error::shape("set values", &[self.len], &[source.len()]));
         }
-        if self.place.step == 1 {
-            self.items.copy_from_slice(source);
-        } else {
-            for (value, &source) in self.iter_mut().zip(source) {
-                *value = source;
-            }
-        }
+        let layout = Layout::contiguous(&[self.len])?;
+        between_slices(
+            source,
+            &layout,
+            &mut self.items,
+            &line(self.place, self.len)?,
+        );
         Ok(())
     }
 

@@ -260,6 +260,17 @@ fn fetch_foreign<T: DeviceStorable + Copy>(
     guard.commit()
 }
 
+/// `dst[i] = src[i]` between host memory, with all threads. Whoever calls it has checked both layouts: equal shapes, inside
+/// their slices, no element of `dst` twice.
+pub(crate) fn between_slices<T: DeviceStorable + Copy>(
+    src: &[T],
+    from: &Layout,
+    dst: &mut [T],
+    to: &Layout,
+) {
+    host::copy(src, dst, &Axes::new([from, to], 1));
+}
+
 /// Whether to fetch the elements of a view rather than its block: less than half of it, and only the device has it.
 fn is_small_part<T: DeviceStorable>(src: &View<'_, T>) -> bool {
     let block = src.block();
