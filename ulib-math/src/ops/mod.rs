@@ -36,7 +36,7 @@
 //!
 //! # Precision
 //! Elementwise results and sums are bit-identical on the host with any number of threads and on any device with any grid,
-//! but for the payload and the sign of a NaN.
+//! but for the payload and the sign of a NaN. `docs/arithmetic.md` of the repository has the rules, their reasons and their tests.
 
 pub mod abs;
 pub mod add;
