@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use ulib_core::{ErrorKind, Layout, PreferredDevice, Residency};
+use ulib_device::Device;
 use ulib_device::block::Block;
 use ulib_math::ops;
 use ulib_math::view::{View, ViewMut};
@@ -138,4 +139,61 @@ fn numbers_on_the_host_are_worked_on_there_when_the_device_cannot_be_reached() {
             "{error}"
         );
     }
+}
+
+#[test]
+fn operands_apart_are_an_error_that_names_both_places() {
+    let Some(_driver) = common::gpu() else { return };
+    let values = samples::<f32>(600);
+    let (near, mut far) = (on_host(&values), on_device(&values));
+    fn flat(block: &Block) -> View<'_, f32> {
+        View::flat(block).unwrap()
+    }
+    let error =
+        ops::add_in_place(ViewMut::<f32>::flat(&mut far).unwrap(), &flat(&near)).unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::Residency, "{error}");
+    let name = Device::new(0).unwrap().to_string();
+    let text = error.to_string();
+    assert!(text.starts_with("add: "), "{text}");
+    assert!(text.contains("is to be used on Host"), "{text}");
+    assert!(text.contains(&format!("is to be used on {name}")), "{text}");
+    assert_eq!(contents::<f32>(&far), values, "and nothing has changed");
+
+    // What the host has changed goes to the device it prefers: that is one place.
+    let mut other = on_device(&values);
+    other.write_at(0, &[0; 4]).unwrap();
+    ops::add_in_place(ViewMut::<f32>::flat(&mut far).unwrap(), &flat(&other)).unwrap();
+    assert_eq!(other.transfers().uploads, 2);
+
+    // What cannot be used at all says why, and not that it is elsewhere.
+    other.write_at(0, &[0; 4]).unwrap();
+    let view = other.host_view().unwrap();
+    let error =
+        ops::add_in_place(ViewMut::<f32>::flat(&mut far).unwrap(), &flat(&other)).unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::Busy, "{error}");
+    drop(view);
+    ops::add_in_place(ViewMut::<f32>::flat(&mut far).unwrap(), &flat(&other)).unwrap();
+}
+
+#[test]
+fn an_operand_that_finds_no_room_is_named_with_the_reason() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    let values = samples::<f32>(600);
+    let (mut far, near) = (on_device(&values), on_host(&values));
+    Device::new(0).unwrap().memory_resource().trim().unwrap();
+    session.memory_limit(session.live_bytes() + 1000);
+    assert!(!near.set_preferred(DEVICE).unwrap());
+    let input = View::<f32>::flat(&near).unwrap();
+    let error = ops::add_in_place(ViewMut::<f32>::flat(&mut far).unwrap(), &input).unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::Residency, "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("is to be used on Host (out of device memory: needs 2400 bytes"),
+        "{error}"
+    );
+    session.memory_limit(u64::MAX);
+    ops::add_in_place(ViewMut::<f32>::flat(&mut far).unwrap(), &input).unwrap();
 }

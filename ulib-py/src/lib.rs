@@ -36,6 +36,7 @@ use pyo3::prelude::*;
 fn _ulib(module: &Bound<'_, PyModule>) -> PyResult<()> {
     interpreter::refuse_all_but_main(module.py())?;
     hooks::install();
+    log::install();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     classes(module)?;
     exceptions(module)?;

@@ -2,7 +2,8 @@
 //!
 //! Rules, which keep records out of everybody's way:
 //! 1. While no handler is to see them, the level of the `log` crate is off: an operation looks at one number, and neither
-//!    formats anything nor attaches to the interpreter. Python tells us when levels change ([`placement_log`]).
+//!    formats anything nor attaches to the interpreter. Only the first operation of the process asks, by importing
+//!    `uLib._log`, which from then on tells us when levels change ([`placement_log`]).
 //! 2. Records made while this thread holds an object's lock wait until it has let go ([`deliver`]), since a handler is
 //!    Python code that may use the object.
 //! 3. What a handler raises is reported as unraisable, as in a destructor, and is not mixed up with the operation's own
@@ -16,6 +17,7 @@ use std::sync::OnceLock;
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3_log::{Caching, Logger};
 use ulib_math::ops::PLACEMENT_LOG;
@@ -31,11 +33,18 @@ thread_local! {
     static HANDLING: Cell<bool> = const { Cell::new(false) };
 }
 
-static BRIDGE: OnceLock<Bridge> = OnceLock::new();
+/// Between the `log` crate and Python. The module `logging` is imported for the first record, which finds out whether
+/// anybody wants it, and not before: importing `uLib` stays cheap.
+struct Bridge(OnceLock<Logger>);
 
-/// Between the `log` crate and Python.
-#[derive(Debug)]
-struct Bridge(Logger);
+static BRIDGE: Bridge = Bridge(OnceLock::new());
+
+/// Connects the `log` crate.
+pub(crate) fn install() {
+    if log::set_logger(&BRIDGE).is_ok() {
+        log::set_max_level(LevelFilter::Debug);
+    }
+}
 
 impl Log for Bridge {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
@@ -60,8 +69,11 @@ impl Log for Bridge {
 impl Bridge {
     fn hand_over(&self, record: &Record<'_>) {
         Python::try_attach(|py| {
+            let Some(logger) = self.connected(py) else {
+                return;
+            };
             HANDLING.set(true);
-            self.0.log(record);
+            logger.log(record);
             HANDLING.set(false);
             let Some(raised) = PyErr::take(py) else {
                 return;
@@ -74,6 +86,18 @@ impl Bridge {
             }
         });
     }
+
+    /// The way to `logging`; `None` while nobody listens there.
+    fn connected(&self, py: Python<'_>) -> Option<&Logger> {
+        if self.0.get().is_none()
+            && let Err(raised) = py.import(intern!(py, "uLib._log"))
+        {
+            log::set_max_level(LevelFilter::Off);
+            raised.write_unraisable(py, None);
+        }
+        let on = log::max_level() >= Level::Debug;
+        self.0.get().filter(|_| on)
+    }
 }
 
 /// Hands over what waited for this thread to let go of its locks.
@@ -81,9 +105,8 @@ pub(crate) fn deliver() {
     if WAITING.with_borrow(Vec::is_empty) || holds_a_lock() {
         return;
     }
-    let Some(bridge) = BRIDGE.get() else { return };
     for (level, text) in WAITING.take() {
-        bridge.hand_over(
+        BRIDGE.hand_over(
             &Record::builder()
                 .target(PLACEMENT_LOG)
                 .level(level)
@@ -93,14 +116,13 @@ pub(crate) fn deliver() {
     }
 }
 
-/// Turns the records on or off; the first time that they are on connects them with the module `logging`.
+/// Turns the records on or off.
 #[pyfunction]
 pub(crate) fn placement_log(py: Python<'_>, on: bool) -> PyResult<()> {
-    if on && BRIDGE.get().is_none() {
+    if BRIDGE.0.get().is_none() {
         let logger = Logger::new(py, Caching::Loggers)?;
-        let bridge = BRIDGE.get_or_init(|| Bridge(logger));
         // Another thread may have been first, with the same one.
-        let _ = log::set_logger(bridge);
+        let _ = BRIDGE.0.set(logger);
     }
     log::set_max_level(if on {
         LevelFilter::Debug

@@ -105,14 +105,32 @@ def test_a_level_of_the_root_counts():
 
 
 def test_off_costs_no_python(monkeypatch):
+    image = uLib.VoxImage(2, 2, 2)
+    image.Fill(1)  # the first operation of a process asks once
     logger = logging.getLogger(NAME)
     asked = []
     original = type(logger).isEnabledFor
     monkeypatch.setattr(type(logger), "isEnabledFor", lambda self, level: asked.append(self.name) or original(self, level))
-    image = uLib.VoxImage(2, 2, 2)
     for _ in range(100):
         image.Fill(1)
     assert NAME not in asked
+
+
+def test_logging_is_imported_by_the_first_operation(python):
+    code = """
+import sys, uLib
+assert "logging" not in sys.modules
+image = uLib.VoxImage(2, 2, 2)
+assert "logging" not in sys.modules
+import logging
+logging.basicConfig(level=logging.DEBUG)
+image.Fill(1)
+logging.getLogger().setLevel(logging.INFO)
+image.Fill(2)
+logging.getLogger("ulib").setLevel(logging.DEBUG)
+image.Fill(3)
+"""
+    assert python(code).stderr == "DEBUG:ulib.placement:fill: Host\n" * 2
 
 
 def test_a_handler_may_use_the_object(heard):

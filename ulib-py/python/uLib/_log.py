@@ -1,4 +1,7 @@
-"""Keeps the native side told whether anybody listens to ``ulib.placement``, so that it says nothing to nobody."""
+"""Keeps the native side told whether anybody listens to ``ulib.placement``, so that it says nothing to nobody.
+
+The native side imports this for the first operation of a process, since it imports ``logging``.
+"""
 
 from __future__ import annotations
 
