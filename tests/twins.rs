@@ -26,6 +26,8 @@ mod copy;
 mod failures;
 #[path = "twins/fill.rs"]
 mod fill;
+#[path = "twins/histogram.rs"]
+mod histogram;
 #[path = "twins/logs.rs"]
 mod logs;
 #[path = "twins/multiply.rs"]

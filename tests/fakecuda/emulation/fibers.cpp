@@ -161,12 +161,45 @@ int ulib_emulation::run_fibers(const Body& body, const uint32_t grid[3], const u
 
 void ulib_emulation::block_barrier() { wait_for(AT_BLOCK); }
 
-u64 ulib_emulation::warp_exchange(u64 bits, u32 mask) {
-  Block& block = *block_state;
+namespace {
+
+// Leaves `bits` for the warp, waits, and says which side of the slots holds what was left.
+u32 leave(Block& block, u64 bits) {
   const u32 own = block.current;
   const u32 side = block.fibers[own].round++ & 1;
   block.slots[side][own] = bits;
   wait_for(AT_WARP);
+  return side;
+}
+
+}  // namespace
+
+u64 ulib_emulation::warp_exchange(u64 bits, u32 mask) {
+  Block& block = *block_state;
+  const u32 own = block.current;
+  const u32 side = leave(block, bits);
   const u32 other = own ^ (mask & (WARP - 1));
   return block.slots[side][other < block.threads ? other : own];
+}
+
+u64 ulib_emulation::warp_read(u64 bits, u32 lane) {
+  Block& block = *block_state;
+  const u32 own = block.current;
+  const u32 side = leave(block, bits);
+  const u32 other = own / WARP * WARP + (lane & (WARP - 1));
+  return block.slots[side][other < block.threads ? other : own];
+}
+
+u32 ulib_emulation::warp_ballot(u64 bits) {
+  Block& block = *block_state;
+  const u32 own = block.current;
+  const u32 side = leave(block, bits);
+  const u32 first = own / WARP * WARP;
+  u32 ballot = 0;
+  for (u32 lane = 0; lane < WARP && first + lane < block.threads; ++lane) {
+    // A lane that has left the kernel before has taken part in fewer exchanges.
+    const bool there = block.fibers[first + lane].round >= block.fibers[own].round;
+    if (there && block.slots[side][first + lane] != 0) ballot |= 1u << lane;
+  }
+  return ballot;
 }

@@ -54,6 +54,9 @@ int run_fibers(const Body& body, const uint32_t grid[3], const uint32_t block[3]
 void block_barrier();
 // Leaves `bits` for the other lanes of the warp, waits for them and gives back what lane `own ^ mask` left.
 u64 warp_exchange(u64 bits, u32 mask);
+// As above, and gives back what lane `lane` left; or, as one bit a lane, which of the lanes that take part left not 0.
+u64 warp_read(u64 bits, u32 lane);
+u32 warp_ballot(u64 bits);
 void add(const Entry& entry);
 
 struct Registrar {
@@ -73,6 +76,22 @@ static inline T __shfl_xor_sync(u32, T value, int mask) {
   std::memcpy(&value, &bits, sizeof(T));
   return value;
 }
+
+template <class T>
+static inline T __shfl_sync(u32, T value, int lane) {
+  static_assert(sizeof(T) <= 8, "shuffles move up to 8 bytes");
+  u64 bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  bits = ulib_emulation::warp_read(bits, static_cast<u32>(lane));
+  std::memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+static inline u32 __ballot_sync(u32, int predicate) { return ulib_emulation::warp_ballot(predicate != 0); }
+static inline int __popc(u32 x) { return __builtin_popcount(x); }
+static inline int __ffs(int x) { return __builtin_ffs(x); }
+static inline u32 atomicAdd(u32* at, u32 x) { return __atomic_fetch_add(at, x, __ATOMIC_RELAXED); }
+static inline u64 atomicAdd(u64* at, u64 x) { return __atomic_fetch_add(at, x, __ATOMIC_RELAXED); }
 
 #define ULIB_EMULATED_KERNEL(name, Params, p, runner)                                                             \
   static void name(const Params p);                                                                               \

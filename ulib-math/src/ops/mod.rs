@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | [`fill()`] | sets every element to a value | in place |
 //! | [`cast()`], [`cast_into`] | converts to another type, as Rust's `as` does | new, or into an output |
+//! | [`histogram()`], [`histogram_axes`], [`histogram_into`] | counts elements in bins, over any set of axes | new, or into an output |
 //! | [`scale()`] | multiplies every element by a factor | in place |
 //! | [`sum()`], [`sum_all`], [`sum_into`] | sums over any set of axes, by a tree of fixed shape | new, or into an output |
 //! | [`copy()`], [`copy_from_host`], [`copy_to_host`], [`copy_from_device`] | copies between views, slices and foreign arrays | into an output |
@@ -51,6 +52,8 @@ pub mod exp;
 pub mod fill;
 pub mod fma;
 mod form;
+mod groups;
+pub mod histogram;
 mod launch;
 pub mod log;
 pub mod mask;
@@ -80,6 +83,7 @@ pub use elementwise::Input;
 pub use exp::{exp, exp_in_place, exp_into};
 pub use fill::fill;
 pub use fma::{axpy, fma, fma_in_place, fma_into};
+pub use histogram::{Bins, Countable, histogram, histogram_axes, histogram_into};
 #[doc(hidden)]
 pub use launch::set_grid_limit;
 pub use mask::{MaskOf, mask, mask_in_place, mask_into};

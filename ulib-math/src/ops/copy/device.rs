@@ -88,8 +88,8 @@ fn pack(src: &Source<'_>, stream: &Stream) -> Result<Scratch> {
     Ok(packed)
 }
 
-/// Spreads what lies packed at `pointer`.
-fn unpack<T: DeviceStorable>(
+/// Spreads what lies packed in C order.
+pub(crate) fn unpack<T: DeviceStorable>(
     packed: &Scratch,
     dst: &mut ViewMut<'_, T>,
     stream: &Stream,

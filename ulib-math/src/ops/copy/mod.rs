@@ -6,6 +6,8 @@ mod host;
 use ulib_core::{DeviceStorable, Error, IDeviceArray, Layout, Placement, Residency, Result};
 use ulib_device::{Device, Stream};
 
+pub(crate) use device::unpack;
+
 use super::axes::Axes;
 use super::place::Place;
 use crate::memory::zeros;
