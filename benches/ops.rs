@@ -21,6 +21,8 @@ mod cast;
 mod copy;
 #[path = "ops/fill.rs"]
 mod fill;
+#[path = "ops/histogram.rs"]
+mod histogram;
 #[path = "ops/multiply.rs"]
 mod multiply;
 #[path = "ops/sum.rs"]
@@ -29,6 +31,6 @@ mod sum;
 criterion_group! {
     name = benches;
     config = support::config();
-    targets = fill::bench, multiply::bench, sum::bench, sum::profiles, copy::bench, cast::bench
+    targets = fill::bench, multiply::bench, sum::bench, sum::profiles, copy::bench, cast::bench, histogram::bench
 }
 criterion_main!(benches);
