@@ -34,6 +34,8 @@ mod logs;
 mod multiply;
 #[path = "twins/places.rs"]
 mod places;
+#[path = "twins/quantile.rs"]
+mod quantile;
 #[path = "twins/resident.rs"]
 mod resident;
 #[path = "twins/scopes.rs"]

@@ -10,6 +10,7 @@
 //! | [`cast()`], [`cast_into`] | converts to another type, as Rust's `as` does | new, or into an output |
 //! | [`histogram()`], [`histogram_axes`], [`histogram_into`] | counts elements in bins, over any set of axes | new, or into an output |
 //! | [`scale()`] | multiplies every element by a factor | in place |
+//! | [`quantile()`], [`quantile_all`], [`quantile_into`] | exact quantiles over any set of axes | new, or into an output |
 //! | [`sum()`], [`sum_all`], [`sum_into`] | sums over any set of axes, by a tree of fixed shape | new, or into an output |
 //! | [`copy()`], [`copy_from_host`], [`copy_to_host`], [`copy_from_device`] | copies between views, slices and foreign arrays | into an output |
 //!
@@ -65,6 +66,7 @@ mod parallel;
 mod place;
 pub mod power;
 mod predicate;
+pub mod quantile;
 mod runs;
 pub mod sqrt;
 pub mod subtract;
@@ -94,6 +96,7 @@ pub use negate::{negate, negate_in_place, negate_into};
 pub use place::PLACEMENT_LOG;
 pub use power::{power, power_in_place, power_into};
 pub use predicate::Predicate;
+pub use quantile::{quantile, quantile_all, quantile_into};
 pub use sqrt::{sqrt, sqrt_in_place, sqrt_into};
 pub use subtract::{subtract, subtract_in_place, subtract_into};
 pub use sum::{sum, sum_all, sum_into};

@@ -79,7 +79,12 @@ pub(super) fn histogram<T: Countable>(
         return Ok(None);
     };
     let mut values = zeros::<u64>(total)?;
-    ulib_device::copy::download(counts.bytes()?, 0, bytemuck::cast_slice_mut(&mut values), &stream)?;
+    ulib_device::copy::download(
+        counts.bytes()?,
+        0,
+        bytemuck::cast_slice_mut(&mut values),
+        &stream,
+    )?;
     Ok(Some(values))
 }
 
