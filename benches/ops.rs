@@ -25,12 +25,14 @@ mod fill;
 mod histogram;
 #[path = "ops/multiply.rs"]
 mod multiply;
+#[path = "ops/quantile.rs"]
+mod quantile;
 #[path = "ops/sum.rs"]
 mod sum;
 
 criterion_group! {
     name = benches;
     config = support::config();
-    targets = fill::bench, multiply::bench, sum::bench, sum::profiles, copy::bench, cast::bench, histogram::bench
+    targets = fill::bench, multiply::bench, sum::bench, sum::profiles, copy::bench, cast::bench, histogram::bench, quantile::bench
 }
 criterion_main!(benches);
