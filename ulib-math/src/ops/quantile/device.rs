@@ -20,7 +20,7 @@ static KERNELS: Library = Library::new(include_str!("quantile.ptx"));
 const DIGIT: u64 = 11;
 
 /// Bytes of the counters of both searches, and of `Search` after them.
-const COUNTERS: usize = 2 * 8 << DIGIT;
+const COUNTERS: usize = (2 * 8) << DIGIT;
 const SEARCH: usize = 40;
 
 /// Bytes of a result.
