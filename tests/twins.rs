@@ -18,6 +18,8 @@ mod exact;
 #[path = "twins/support.rs"]
 mod support;
 
+#[path = "twins/calls.rs"]
+mod calls;
 #[path = "twins/cast.rs"]
 mod cast;
 #[path = "twins/copy.rs"]

@@ -4,7 +4,7 @@
     reason = "creates, asks and destroys the driver's stream objects"
 )]
 
-use crate::device::{Device, same_device};
+use crate::device::{ContextGuard, Device, same_device};
 use crate::driver::{check, forked, relaxed_capture};
 use crate::event::Event;
 use crate::sys::{CUresult, CUstream, CUstream_flags, CUstreamCaptureStatus, Table};
@@ -86,7 +86,9 @@ impl Stream {
     /// The default stream of `device`, which orders itself with every stream that is not of the non-blocking kind.
     #[must_use]
     pub fn legacy(device: &Device) -> Self {
-        Self::wrap(device, 0, false, None)
+        device
+            .legacy_stream(|| Self::wrap(device, 0, false, None))
+            .clone()
     }
 
     /// A new stream that is ordered with the default stream.
@@ -224,10 +226,14 @@ impl Stream {
     /// Kind `Busy` while the stream is being captured, or while a stream that the default stream waits for is; whatever
     /// the driver says, which includes the failure of any kernel before; kind `Forked` in a forked child.
     pub fn synchronize(&self) -> Result<()> {
-        let _context = self.0.device.bind()?;
-        not_capturing("synchronize", self)?;
+        self.synchronize_in(&self.0.device.bind()?)
+    }
+
+    /// [`synchronize`](Self::synchronize) for who has made the context of the stream's device current already.
+    pub(crate) fn synchronize_in(&self, context: &ContextGuard) -> Result<()> {
+        not_capturing_in("synchronize", self, context)?;
         let table = self.table();
-        // SAFETY: the device's context is current, by the guard, and the stream is alive: made here and not yet
+        // SAFETY: the device's context is current, by the caller's guard, and the stream is alive: made here and not yet
         // destroyed, or kept by its owner as promised to `from_raw`.
         let status = relaxed_capture(|| unsafe { (table.cuStreamSynchronize)(self.handle()) });
         check_wait(table, "cuStreamSynchronize", status)
@@ -238,8 +244,8 @@ impl Stream {
     /// # Errors
     /// As [`synchronize`](Self::synchronize).
     pub fn is_done(&self) -> Result<bool> {
-        let _context = self.0.device.bind()?;
-        not_capturing("is_done", self)?;
+        let context = self.0.device.bind()?;
+        not_capturing_in("is_done", self, &context)?;
         let table = self.table();
         // SAFETY: as in `synchronize`.
         let status = relaxed_capture(|| unsafe { (table.cuStreamQuery)(self.handle()) });
@@ -292,7 +298,12 @@ impl Stream {
     /// # Errors
     /// Whatever the driver says; kind `Forked` in a forked child.
     pub fn is_capturing(&self) -> Result<bool> {
-        let _context = self.0.device.bind()?;
+        self.is_capturing_in(&self.0.device.bind()?)
+    }
+
+    /// [`is_capturing`](Self::is_capturing) for who has made the context of the stream's device current already.
+    pub(crate) fn is_capturing_in(&self, context: &ContextGuard) -> Result<bool> {
+        debug_assert_eq!(context.device(), &self.0.device, "its own context");
         let mut capture = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         // SAFETY: the stream is alive as in `synchronize`; the call writes one integer, and unlike other calls on the
         // default stream it leaves a capture alone.
@@ -346,7 +357,16 @@ impl Drop for Inner {
 /// # Errors
 /// Kind `Busy`, or whatever the driver says.
 pub(crate) fn not_capturing(op: &'static str, stream: &Stream) -> Result<()> {
-    if stream.is_capturing()? {
+    not_capturing_in(op, stream, &stream.device().bind()?)
+}
+
+/// [`not_capturing`] for who has made the context of the stream's device current already.
+pub(crate) fn not_capturing_in(
+    op: &'static str,
+    stream: &Stream,
+    context: &ContextGuard,
+) -> Result<()> {
+    if stream.is_capturing_in(context)? {
         Err(capturing(op))
     } else {
         Ok(())

@@ -88,10 +88,14 @@ impl Block {
                 None => Ok(true),
             };
         }
+        // An upload waits for itself, and for all our work before it.
+        let uploads = state.residency == Residency::HostNewer && self.len > 0;
         if !self.place(&mut state, Cause::Explicit)? {
             return Ok(false);
         }
-        state.device_copy("update")?.bytes().synchronize()?;
+        if !uploads {
+            state.device_copy("update")?.bytes().synchronize()?;
+        }
         Ok(true)
     }
 

@@ -70,7 +70,7 @@ impl Lane {
         work: &Work<I>,
         to: u64,
     ) -> Result<()> {
-        // Once bound, every call on this thread finds the context current.
+        // Once bound, every call on this thread finds the context current, unless a watch changes it.
         let _context = self.stream.device().bind()?;
         let mut queued = 0_usize;
         while let Some((offset, chunk)) = work.take() {
@@ -80,7 +80,9 @@ impl Lane {
             }
             let staged = &mut buffer.bytes[..chunk.len()];
             staged.copy_from_slice(chunk);
-            queue_upload(to + offset, staged.as_ptr(), staged.len(), &self.stream)?;
+            let context = self.stream.device().bind()?;
+            let (from, len) = (staged.as_ptr(), staged.len());
+            queue_upload(to + offset, from, len, &self.stream, &context)?;
             buffer.after.record(&self.stream)?;
             queued += 1;
             work.add_done(chunk.len());
@@ -111,12 +113,9 @@ impl Lane {
         let mut queued = 0_usize;
         while let Some((offset, chunk)) = work.take() {
             let buffer = &mut self.buffers[queued % 2];
-            queue_download(
-                buffer.bytes.as_mut_ptr(),
-                from + offset,
-                chunk.len(),
-                &self.stream,
-            )?;
+            let context = self.stream.device().bind()?;
+            let (to, len) = (buffer.bytes.as_mut_ptr(), chunk.len());
+            queue_download(to, from + offset, len, &self.stream, &context)?;
             buffer.after.record(&self.stream)?;
             queued += 1;
             if let Some(chunk) = before.replace(chunk) {

@@ -8,6 +8,7 @@ use ulib_core::{Error, ErrorKind, Result};
 
 use super::bounds::check_range;
 use super::ring;
+use crate::device::ContextGuard;
 use crate::driver::check;
 use crate::memory::{Access, DeviceBytes};
 use crate::pinned::PinnedPool;
@@ -36,20 +37,23 @@ pub fn upload(dst: &DeviceBytes, offset: usize, src: &[u8], stream: &Stream) -> 
         return Ok(());
     }
     stream.check_device("upload", dst.device())?;
-    stream::not_capturing("upload", stream)?;
+    let context = stream.device().bind()?;
+    stream::not_capturing_in("upload", stream, &context)?;
     let to = dst.ptr() + offset as u64;
     if src.len() >= STAGED_FROM_BYTES
         && !PinnedPool::global().owns(src)
         && !is_registered(src, stream)?
     {
+        drop(context);
         // The borrow of the memory outlives the work of the ring's own streams, which is over when this returns.
         dst.use_on(stream, Access::Write)?;
         let staged = ring::upload(to, src, stream)?;
         if staged.is_done() {
             return Ok(());
         }
+        return upload_direct(dst, to, src, stream, stream.device().bind()?);
     }
-    upload_direct(dst, to, src, stream)
+    upload_direct(dst, to, src, stream, context)
 }
 
 /// Copies the bytes of `src` from `offset` on to `dst`, ordered on `stream`. Blocks until they are there.
@@ -69,20 +73,23 @@ pub fn download(src: &DeviceBytes, offset: usize, dst: &mut [u8], stream: &Strea
         return Ok(());
     }
     stream.check_device("download", src.device())?;
-    stream::not_capturing("download", stream)?;
+    let context = stream.device().bind()?;
+    stream::not_capturing_in("download", stream, &context)?;
     let from = src.ptr() + offset as u64;
     if dst.len() >= STAGED_FROM_BYTES
         && !PinnedPool::global().owns(dst)
         && !is_registered(dst, stream)?
     {
+        drop(context);
         // As in `upload`.
         src.use_on(stream, Access::Read)?;
         let staged = ring::download(from, dst, stream)?;
         if staged.is_done() {
             return Ok(());
         }
+        return download_direct(src, from, dst, stream, stream.device().bind()?);
     }
-    download_direct(src, from, dst, stream)
+    download_direct(src, from, dst, stream, context)
 }
 
 /// What became of an attempt to go through the ring.
@@ -99,38 +106,55 @@ impl Staged {
     }
 }
 
-fn upload_direct(dst: &DeviceBytes, to: u64, src: &[u8], stream: &Stream) -> Result<()> {
-    let mut done = 0;
+fn upload_direct(
+    dst: &DeviceBytes,
+    to: u64,
+    src: &[u8],
+    stream: &Stream,
+    mut context: ContextGuard,
+) -> Result<()> {
+    let (mut done, total) = (0, src.len() as u64);
     for piece in src.chunks(DIRECT_PIECE_BYTES) {
         let copied = dst.queue_on(stream, Access::Write, || {
-            queue_upload(to + done, piece.as_ptr(), piece.len(), stream)
+            queue_upload(to + done, piece.as_ptr(), piece.len(), stream, &context)
         });
-        settle(copied, stream)?;
+        settle_in(copied, stream, &context)?;
         done += piece.len() as u64;
-        poll_between(done, src.len() as u64)?;
+        if done < total {
+            context = poll_between(done, total, context)?;
+        }
     }
     Ok(())
 }
 
-fn download_direct(src: &DeviceBytes, from: u64, dst: &mut [u8], stream: &Stream) -> Result<()> {
+fn download_direct(
+    src: &DeviceBytes,
+    from: u64,
+    dst: &mut [u8],
+    stream: &Stream,
+    mut context: ContextGuard,
+) -> Result<()> {
     let (mut done, total) = (0, dst.len() as u64);
     for piece in dst.chunks_mut(DIRECT_PIECE_BYTES) {
+        let (to, len) = (piece.as_mut_ptr(), piece.len());
         let copied = src.queue_on(stream, Access::Read, || {
-            queue_download(piece.as_mut_ptr(), from + done, piece.len(), stream)
+            queue_download(to, from + done, len, stream, &context)
         });
-        settle(copied, stream)?;
+        settle_in(copied, stream, &context)?;
         done += piece.len() as u64;
-        poll_between(done, total)?;
+        if done < total {
+            context = poll_between(done, total, context)?;
+        }
     }
     Ok(())
 }
 
-fn poll_between(done: u64, total: u64) -> Result<()> {
-    if done < total {
-        hooks::poll(done, total)
-    } else {
-        Ok(())
-    }
+/// Asks the watch, which may change the current context, with the one that was current before the copy.
+fn poll_between(done: u64, total: u64, context: ContextGuard) -> Result<ContextGuard> {
+    let device = context.device().clone();
+    drop(context);
+    hooks::poll(done, total)?;
+    device.bind()
 }
 
 /// Whether the driver still uses host memory, after everything was done to wait for it.
@@ -146,8 +170,12 @@ pub(crate) enum Over {
 /// A capture that another thread began just after that work was queued can forbid every wait: then the wait is tried
 /// until the capture has ended, since nothing else tells when the memory may be touched again.
 pub(crate) fn until_over(stream: &Stream) -> Over {
+    until_over_with(stream, || stream.synchronize())
+}
+
+fn until_over_with(stream: &Stream, synchronize: impl Fn() -> Result<()>) -> Over {
     loop {
-        let Err(error) = stream.synchronize() else {
+        let Err(error) = synchronize() else {
             return Over::Yes(Ok(()));
         };
         if !is_busy(&error) {
@@ -168,7 +196,19 @@ fn is_busy(error: &Error) -> bool {
 
 /// Waits until the driver no longer uses borrowed host memory, whatever went wrong.
 pub(super) fn settle(queued: Result<()>, stream: &Stream) -> Result<()> {
-    let finished = match until_over(stream) {
+    settled(queued, until_over(stream))
+}
+
+/// [`settle`] for who has made the context of the stream's device current already.
+fn settle_in(queued: Result<()>, stream: &Stream, context: &ContextGuard) -> Result<()> {
+    settled(
+        queued,
+        until_over_with(stream, || stream.synchronize_in(context)),
+    )
+}
+
+fn settled(queued: Result<()>, over: Over) -> Result<()> {
+    let finished = match over {
         Over::Yes(finished) => finished,
         // The context is lost and runs nothing any more.
         Over::Unknown(error) => Err(error),
@@ -178,20 +218,32 @@ pub(super) fn settle(queued: Result<()>, stream: &Stream) -> Result<()> {
 
 /// Queues a copy from the host. The caller keeps `len` bytes at `from` alive and unchanged until `stream` has got
 /// there, and has checked that the device range is within memory ordered on `stream`.
-pub(super) fn queue_upload(to: u64, from: *const u8, len: usize, stream: &Stream) -> Result<()> {
-    let _context = stream.device().bind()?;
+pub(super) fn queue_upload(
+    to: u64,
+    from: *const u8,
+    len: usize,
+    stream: &Stream,
+    context: &ContextGuard,
+) -> Result<()> {
+    debug_assert_eq!(context.device(), stream.device(), "its own context");
     let table = stream.device().table();
-    // SAFETY: the context of the stream's device is current; both ranges are valid, by this function's contract with
+    // SAFETY: the context of the stream's device is current, by the caller's guard; both ranges are valid, by this function's contract with
     // its callers in this module, who checked the bounds and wait before they end the borrow of the host bytes.
     let status = unsafe { (table.cuMemcpyHtoDAsync_v2)(to, from.cast(), len, stream.handle()) };
     check(table, "cuMemcpyHtoDAsync_v2", status)
 }
 
 /// Queues a copy to the host; as [`queue_upload`] in the other direction: nobody else touches the host bytes meanwhile.
-pub(super) fn queue_download(to: *mut u8, from: u64, len: usize, stream: &Stream) -> Result<()> {
-    let _context = stream.device().bind()?;
+pub(super) fn queue_download(
+    to: *mut u8,
+    from: u64,
+    len: usize,
+    stream: &Stream,
+    context: &ContextGuard,
+) -> Result<()> {
+    debug_assert_eq!(context.device(), stream.device(), "its own context");
     let table = stream.device().table();
-    // SAFETY: the context of the stream's device is current; both ranges are valid, by this function's contract with
+    // SAFETY: the context of the stream's device is current, by the caller's guard; both ranges are valid, by this function's contract with
     // its callers in this module, who checked the bounds and wait before they end the borrow of the host bytes.
     let status = unsafe { (table.cuMemcpyDtoHAsync_v2)(to.cast(), from, len, stream.handle()) };
     check(table, "cuMemcpyDtoHAsync_v2", status)

@@ -135,7 +135,8 @@ pub fn upload_async(
     Pending::queue(src, stream, |src| match src.len() {
         0 => Ok(()),
         len => dst.queue_on(stream, Access::Write, || {
-            queue_upload(to, src.as_ptr(), len, stream)
+            let context = stream.device().bind()?;
+            queue_upload(to, src.as_ptr(), len, stream, &context)
         }),
     })
 }
@@ -165,7 +166,8 @@ pub fn download_async(
     Pending::queue(dst, stream, |dst| match dst.len() {
         0 => Ok(()),
         len => src.queue_on(stream, Access::Read, || {
-            queue_download(dst.as_mut_ptr(), from, len, stream)
+            let context = stream.device().bind()?;
+            queue_download(dst.as_mut_ptr(), from, len, stream, &context)
         }),
     })
 }

@@ -64,8 +64,8 @@ impl Device {
     /// Otherwise whatever the driver says, which includes the failure of any kernel before, whosever it was; kind
     /// `Forked` in a forked child.
     pub fn synchronize(&self) -> Result<()> {
-        let _context = self.bind()?;
-        stream::not_capturing("synchronize", &Stream::legacy(self))?;
+        let context = self.bind()?;
+        stream::not_capturing_in("synchronize", &Stream::legacy(self), &context)?;
         let table = self.table();
         // SAFETY: this device's context is current, by the guard.
         let status = relaxed_capture(|| unsafe { (table.cuCtxSynchronize)() });

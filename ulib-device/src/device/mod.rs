@@ -15,6 +15,7 @@ pub use limits::Limits;
 
 use crate::driver::{Driver, Unavailable, check};
 use crate::module::Cache;
+use crate::stream::Stream;
 use crate::sys;
 use drops::DropErrors;
 use resource::ResourceSlot;
@@ -61,6 +62,8 @@ struct Inner {
     resource: ResourceSlot,
     drop_errors: DropErrors,
     modules: Cache,
+    /// The legacy stream, once somebody has asked for it.
+    legacy: OnceLock<Stream>,
 }
 
 /// Free and total memory of a device, in bytes.
@@ -178,6 +181,11 @@ impl Device {
         self.0.raw
     }
 
+    /// The one wrap of the legacy stream, made by `wrap` when it is first asked for.
+    pub(crate) fn legacy_stream(&self, wrap: impl FnOnce() -> Stream) -> &'static Stream {
+        self.0.legacy.get_or_init(wrap)
+    }
+
     /// Modules already loaded for embedded kernels.
     pub(crate) fn module_cache(&self) -> &'static Cache {
         &self.0.modules
@@ -224,6 +232,7 @@ impl Inner {
             resource: ResourceSlot::default(),
             drop_errors: DropErrors::default(),
             modules: Cache::default(),
+            legacy: OnceLock::new(),
         })
     }
 }

@@ -11,6 +11,7 @@ use super::{
     DeviceMemoryResource, DriverResource, is_out_of_memory, is_shutdown, kept, out_of_memory,
     scratch,
 };
+use crate::device::ContextGuard;
 use crate::driver::{Driver, check, forked, missing_entry, relaxed_capture};
 use crate::sys::{self, CUmemPool_attribute, Table};
 use crate::{Device, Stream};
@@ -162,26 +163,28 @@ impl PoolResource {
     }
 
     fn try_allocate(&self, bytes: usize, stream: &Stream) -> Result<u64> {
-        if !stream.is_capturing()? {
-            return self.allocate_on(bytes, stream);
+        let context = self.device.bind()?;
+        if !stream.is_capturing_in(&context)? {
+            return self.allocate_on(bytes, stream, &context);
         }
         // The stream is being captured, or is the legacy one while a stream that waits for it is: an allocation on it
         // would become part of the graph, or fail.
         let side = self.side_stream()?;
-        let ptr = self.allocate_on(bytes, side)?;
+        let ptr = self.allocate_on(bytes, side, &context)?;
         // Once this is done, the memory may be used on any stream.
         match side.synchronize() {
             Ok(()) => Ok(ptr),
             Err(error) => {
                 let stream = side.clone();
-                self.give_back(Returned { ptr, stream }).and(Err(error))
+                self.give_back(Returned { ptr, stream }, &context)
+                    .and(Err(error))
             }
         }
     }
 
-    fn allocate_on(&self, bytes: usize, stream: &Stream) -> Result<u64> {
+    /// The guard is that of the pool's device.
+    fn allocate_on(&self, bytes: usize, stream: &Stream, _context: &ContextGuard) -> Result<u64> {
         let table = Driver::ready()?.table();
-        let _context = self.device.bind()?;
         let mut ptr = 0;
         let (pool, handle) = (self.pool, stream.handle());
         // SAFETY: pool and stream are live handles of this device, whose context is current; `ptr` is valid for the
@@ -209,9 +212,9 @@ impl PoolResource {
         Ok(self.side.get_or_init(|| made))
     }
 
-    fn free(&self, returned: &Returned) -> Result<()> {
+    /// The guard is that of the pool's device.
+    fn free(&self, returned: &Returned, _context: &ContextGuard) -> Result<()> {
         let table = Driver::ready()?.table();
-        let _context = self.device.bind()?;
         let handle = returned.stream.handle();
         // SAFETY: by the contract of `deallocate` the pointer came from this pool and is freed once; its uses are
         // ordered before what is queued here on a live stream of the current context.
@@ -220,14 +223,17 @@ impl PoolResource {
     }
 
     /// Frees, or keeps for later what cannot be freed now.
-    fn give_back(&self, returned: Returned) -> Result<()> {
-        self.free(&returned)
+    fn give_back(&self, returned: Returned, context: &ContextGuard) -> Result<()> {
+        self.free(&returned, context)
             .inspect_err(|_| self.waiting.push(returned))
     }
 
     fn free_waiting(&self) {
         self.waiting.retry(|returned| {
-            matches!(returned.stream.is_capturing(), Ok(false)) && self.free(returned).is_ok()
+            self.device.bind().is_ok_and(|context| {
+                matches!(returned.stream.is_capturing_in(&context), Ok(false))
+                    && self.free(returned, &context).is_ok()
+            })
         });
     }
 }
@@ -293,8 +299,15 @@ unsafe impl DeviceMemoryResource for PoolResource {
             ptr,
             stream: stream.clone(),
         };
-        match stream.is_capturing() {
-            Ok(false) => self.give_back(returned),
+        let context = match self.device.bind() {
+            Ok(context) => context,
+            Err(error) => {
+                self.waiting.push(returned);
+                return Err(error);
+            }
+        };
+        match stream.is_capturing_in(&context) {
+            Ok(false) => self.give_back(returned, &context),
             // Freeing on a captured stream would become part of the graph.
             Ok(true) => {
                 self.waiting.push(returned);

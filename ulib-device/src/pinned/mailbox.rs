@@ -104,8 +104,7 @@ impl Mailbox {
     ///
     /// Whatever the driver says, including failures of work queued before on the stream.
     pub fn wait(mut self) -> Result<PinnedBytes> {
-        let over = until_over(&self.stream);
-        match (over, self.bytes.take()) {
+        match (until_over(&self.stream), self.bytes.take()) {
             (Over::Yes(finished), Some(bytes)) => finished.map(|()| bytes),
             (Over::Unknown(error), bytes) => {
                 std::mem::forget(bytes);

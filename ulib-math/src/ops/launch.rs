@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -56,7 +57,27 @@ pub(crate) fn blocks_for_axes(device: &Device, units: usize) -> u32 {
 #[derive(Debug)]
 pub(crate) struct Library {
     text: &'static str,
-    modules: OnceLock<HashMap<&'static str, &'static str>>,
+    modules: OnceLock<HashMap<&'static str, &'static str, BuildHasherDefault<OfNames>>>,
+}
+
+/// A hash of kernel names, for a look-up before every launch: nobody chooses them to collide.
+#[derive(Default)]
+struct OfNames(u64);
+
+impl Hasher for OfNames {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            let word = u64::from_le_bytes(word);
+            self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        // The best bits of a product are its high ones, the table looks at low ones, too.
+        self.0 ^ self.0 >> 32
+    }
 }
 
 impl Library {
