@@ -16,6 +16,8 @@ mod program;
 #[path = "block/support.rs"]
 mod support;
 
+#[path = "block/at_hand.rs"]
+mod at_hand;
 #[path = "block/busy.rs"]
 mod busy;
 #[path = "block/copies_kept.rs"]

@@ -5,7 +5,7 @@ use std::fmt;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyTuple};
+use pyo3::types::PyInt;
 use ulib_core::{Error, ErrorKind, Result};
 
 use crate::errors::{IntoPyResult, shortened};
@@ -98,40 +98,63 @@ pub(crate) enum Place {
     Triple([Int; 3]),
 }
 
+/// A positional argument that may be left out, which is not the same as `None`.
+pub(crate) struct Given<'a, 'py>(Option<Borrowed<'a, 'py, PyAny>>);
+
+impl Given<'_, '_> {
+    /// Left out.
+    pub(crate) const NOT: Self = Given(None);
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Given<'a, 'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Given(Some(object)))
+    }
+}
+
 impl Place {
-    /// `(i,)`, `(x, y, z)` or `((x, y, z),)`.
-    pub(crate) fn of(op: &str, arguments: &[Bound<'_, PyAny>]) -> PyResult<Place> {
-        match arguments {
-            [one] => match one.extract::<Int>() {
-                Err(error) if error.is_instance_of::<PyTypeError>(one.py()) => {
-                    Ok(Place::Triple(triple(one)?))
+    /// `i`, `x, y, z` or `(x, y, z)`.
+    pub(crate) fn of(
+        op: &str,
+        x: &Bound<'_, PyAny>,
+        y: Given<'_, '_>,
+        z: Given<'_, '_>,
+    ) -> PyResult<Place> {
+        match (y.0, z.0) {
+            (None, None) => match x.extract::<Int>() {
+                Err(error) if error.is_instance_of::<PyTypeError>(x.py()) => {
+                    Ok(Place::Triple(triple(x)?))
                 }
                 index => Ok(Place::Flat(index?)),
             },
-            [x, y, z] => Ok(Place::Triple([
+            (Some(y), Some(z)) => Ok(Place::Triple([
                 number(op, "x", x)?,
-                number(op, "y", y)?,
-                number(op, "z", z)?,
+                number(op, "y", &y)?,
+                number(op, "z", &z)?,
             ])),
             _ => Err(PyTypeError::new_err(format!(
-                "{op}: {} numbers are neither an index i nor a triple x, y, z",
-                arguments.len()
+                "{op}: 2 numbers are neither an index i nor a triple x, y, z"
             ))),
         }
     }
 
-    /// The arguments of a call, of which the last is the value to set.
-    pub(crate) fn and_value<'py>(
+    /// `i, value`, `x, y, z, value` or `(x, y, z), value`.
+    pub(crate) fn and_value(
         op: &str,
-        arguments: &Bound<'py, PyTuple>,
-    ) -> PyResult<(Place, Bound<'py, PyAny>)> {
-        let arguments: Vec<_> = arguments.iter().collect();
-        match arguments.split_last() {
-            Some((value, place)) if !place.is_empty() => Ok((Place::of(op, place)?, value.clone())),
-            _ => Err(PyTypeError::new_err(format!(
-                "{op}: takes an index i or a triple x, y, z, and a value"
-            ))),
-        }
+        x: &Bound<'_, PyAny>,
+        y: &Bound<'_, PyAny>,
+        z: Given<'_, '_>,
+        value: Given<'_, '_>,
+    ) -> PyResult<(Place, f32)> {
+        let (place, value) = match (z, value.0) {
+            (Given(None), _) => (Place::of(op, x, Given::NOT, Given::NOT), y.as_borrowed()),
+            (z, None) => (Place::of(op, x, z, Given::NOT), y.as_borrowed()),
+            (z, Some(value)) => (Place::of(op, x, Given(Some(y.as_borrowed())), z), value),
+        };
+        let place = place?;
+        Ok((place, number(op, "value", &value)?))
     }
 
     /// The flat index in this grid.

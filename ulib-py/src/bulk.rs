@@ -76,7 +76,7 @@ impl BulkArray {
     /// The element type, as NumPy writes it: ``'<f4'``.
     #[getter]
     fn Typestr(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.source.describe(py).py()?.dtype.typestr())
+        Ok(self.source.dtype(py).py()?.typestr())
     }
 
     /// The array as a new NumPy array: one bulk copy.
@@ -90,7 +90,7 @@ impl BulkArray {
     /// the same type through ``__cuda_array_interface__`` or DLPack, device to device.
     #[pyo3(signature = (values))]
     fn SetValues(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<()> {
-        let dtype = self.source.describe(py).py()?.dtype;
+        let dtype = self.source.dtype(py).py()?;
         const OP: &str = "SetValues";
         let values = Incoming::of(values, dtype, OP)?;
         let source = self.grid_or_own(py, values.shape().len() > 1)?;

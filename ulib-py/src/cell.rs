@@ -7,8 +7,8 @@
 //!    long copy, which may run a signal handler; a handler that comes back to the same object gets
 //!    an error at once (see [`enter`]).
 //! 3. The object has a lock of its own inside (a download on a shared reference takes it), so a
-//!    short question asked while attached must not meet any work in progress, not even reading.
-//!    That is what the gate is for: detached work shares it, attached questions need it alone.
+//!    short question asked while attached must not meet any work in progress, not even reading:
+//!    it takes the lock for itself alone. Detached work that only reads shares the lock.
 //! 4. In a forked child nobody waits for a thread that stayed in the parent, see [`Visits`].
 
 #![allow(
@@ -19,7 +19,7 @@
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, TryLockError, TryLockResult};
+use std::sync::{PoisonError, RwLock, TryLockError, TryLockResult};
 
 use pyo3::prelude::*;
 use ulib_core::{Error, ErrorKind, PreferredDevice, Result};
@@ -107,7 +107,6 @@ fn take<G>(
 /// An object that several Python threads may use.
 #[derive(Debug)]
 pub(crate) struct Shared<T: Object> {
-    gate: RwLock<()>,
     lock: ManuallyDrop<RwLock<T>>,
     /// Of detached work.
     visits: Visits,
@@ -127,7 +126,6 @@ impl<T: Object> Drop for Shared<T> {
 impl<T: Object> Shared<T> {
     pub(crate) fn new(value: T) -> Self {
         Shared {
-            gate: RwLock::new(()),
             lock: ManuallyDrop::new(RwLock::new(value)),
             visits: Visits::default(),
         }
@@ -137,16 +135,6 @@ impl<T: Object> Shared<T> {
         std::ptr::from_ref(self) as usize
     }
 
-    /// Shares the gate, for detached work.
-    fn pass_gate(&self, visit: &Visit<'_>) -> Result<RwLockReadGuard<'_, ()>> {
-        take(
-            &self.visits,
-            visit,
-            || self.gate.try_read(),
-            || self.gate.read().unwrap_or_else(PoisonError::into_inner),
-        )
-    }
-
     /// Runs a short question that neither copies nor waits for a device. Stays attached unless
     /// another thread is at work on the object.
     pub(crate) fn peek<R: Send>(
@@ -154,12 +142,25 @@ impl<T: Object> Shared<T> {
         py: Python<'_>,
         question: impl FnOnce(&T) -> Result<R> + Send,
     ) -> Result<R> {
-        if let Ok(_gate) = self.gate.try_write()
-            && let Ok(value) = self.lock.try_read()
-        {
+        if let Ok(value) = self.lock.try_write() {
             return question(&value);
         }
         self.read(py, question)
+    }
+
+    /// Asks or changes something small with `quick`, attached; where that would take a wait or a transfer it answers
+    /// `None` and has done nothing, and `full` does it.
+    pub(crate) fn glance<R>(
+        &self,
+        quick: impl FnOnce(&mut T) -> Result<Option<R>>,
+        full: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        if let Ok(mut value) = self.lock.try_write()
+            && let Some(answer) = quick(&mut value)?
+        {
+            return Ok(answer);
+        }
+        full()
     }
 
     /// Runs a question about one element. Stays attached when that can cost no transfer.
@@ -168,8 +169,7 @@ impl<T: Object> Shared<T> {
         py: Python<'_>,
         question: impl FnOnce(&T) -> Result<R> + Send,
     ) -> Result<R> {
-        if let Ok(_gate) = self.gate.try_write()
-            && let Ok(value) = self.lock.try_read()
+        if let Ok(value) = self.lock.try_write()
             && value.placed().preferred_device() == PreferredDevice::Host
         {
             return question(&value);
@@ -183,8 +183,7 @@ impl<T: Object> Shared<T> {
         py: Python<'_>,
         change: impl FnOnce(&mut T) -> Result<R> + Send,
     ) -> Result<R> {
-        if let Ok(_gate) = self.gate.try_write()
-            && let Ok(mut value) = self.lock.try_write()
+        if let Ok(mut value) = self.lock.try_write()
             && value.placed().preferred_device() == PreferredDevice::Host
         {
             return change(&mut value);
@@ -202,7 +201,6 @@ impl<T: Object> Shared<T> {
         let done = py.detach(|| {
             let _held = enter(self.address());
             let visit = self.visits.enter();
-            let _gate = self.pass_gate(&visit)?;
             let value = take(
                 &self.visits,
                 &visit,
@@ -225,7 +223,6 @@ impl<T: Object> Shared<T> {
         let done = py.detach(|| {
             let _held = enter(self.address());
             let visit = self.visits.enter();
-            let _gate = self.pass_gate(&visit)?;
             let mut value = take(
                 &self.visits,
                 &visit,

@@ -60,7 +60,7 @@ fn undefined(op: &str, dtype: DType) -> PyErr {
 
 /// Sets every element to `value`, where the array is.
 pub(crate) fn fill(py: Python<'_>, source: &Source, value: &Bound<'_, PyAny>) -> PyResult<()> {
-    let dtype = source.describe(py).py()?.dtype;
+    let dtype = source.dtype(py).py()?;
     let value = Scalar::of("Fill", dtype, value)?;
     source
         .change(py, |view| match (view, value) {
@@ -74,7 +74,7 @@ pub(crate) fn fill(py: Python<'_>, source: &Source, value: &Bound<'_, PyAny>) ->
 
 /// Multiplies every element by `factor`, where the array is.
 pub(crate) fn scale(py: Python<'_>, source: &Source, factor: &Bound<'_, PyAny>) -> PyResult<()> {
-    let dtype = source.describe(py).py()?.dtype;
+    let dtype = source.dtype(py).py()?;
     let factor = Scalar::of("Scale", dtype, factor)?;
     source
         .change(py, |view| match (view, factor) {
@@ -93,7 +93,7 @@ fn changed(op: &'static str) -> Error {
 
 /// The sum of all elements, where the array is: a float, or an int for integers.
 pub(crate) fn sum_all<'py>(py: Python<'py>, source: &Source) -> PyResult<Bound<'py, PyAny>> {
-    let dtype = source.describe(py).py()?.dtype;
+    let dtype = source.dtype(py).py()?;
     dispatch!("Sum", dtype, T => {
         let sum = source
             .read(py, |block, desc| ops::sum_all(&View::<T>::new(block, desc.layout)?))
@@ -108,7 +108,7 @@ pub(crate) fn sum_axes<'py>(
     source: &Source,
     axes: &[usize],
 ) -> PyResult<Bound<'py, PyAny>> {
-    let dtype = source.describe(py).py()?.dtype;
+    let dtype = source.dtype(py).py()?;
     dispatch!("Sum", dtype, T => {
         let sums = source
             .read(py, |block, desc| ops::sum(&View::<T>::new(block, desc.layout)?, axes))

@@ -8,6 +8,7 @@ use ulib_device::Block;
 use ulib_math::view::ViewMut;
 use ulib_math::{Bulk, BulkArray, DataOrder, Grid, Placed};
 
+use crate::args::Place;
 use crate::cell::Shared;
 
 /// What the classes need of an object of `ulib-math`.
@@ -56,6 +57,8 @@ pub(crate) trait Image {
     fn grid_layout(&self) -> Result<Layout>;
     fn value(&self, index: usize) -> Result<f32>;
     fn set_value(&mut self, index: usize, value: f32) -> Result<()>;
+    fn value_at_hand(&mut self, index: usize) -> Result<Option<f32>>;
+    fn set_value_at_hand(&mut self, index: usize, value: f32) -> Result<bool>;
     fn resize(&mut self, dims: [usize; 3]) -> Result<()>;
     fn clear(&mut self) -> Result<()>;
     fn set_order(&mut self, order: DataOrder) -> Result<()>;
@@ -79,6 +82,12 @@ macro_rules! image_by_its_methods {
             }
             fn set_value(&mut self, index: usize, value: f32) -> ulib_core::Result<()> {
                 self.set_value(index, value)
+            }
+            fn value_at_hand(&mut self, index: usize) -> ulib_core::Result<Option<f32>> {
+                self.value_at_hand(index)
+            }
+            fn set_value_at_hand(&mut self, index: usize, value: f32) -> ulib_core::Result<bool> {
+                self.set_value_at_hand(index, value)
             }
             fn resize(&mut self, dims: [usize; 3]) -> ulib_core::Result<()> {
                 self.resize(dims)
@@ -157,30 +166,20 @@ type Change<'a> = &'a mut (dyn FnMut(&mut dyn Object) + Send);
 /// A [`Shared`] object whose type is forgotten.
 pub(crate) trait Holder: Send + Sync {
     fn peek_dyn(&self, py: Python<'_>, question: Question<'_>) -> Result<()>;
-    fn tiny_dyn(&self, py: Python<'_>, question: Question<'_>) -> Result<()>;
-    fn tiny_mut_dyn(&self, py: Python<'_>, change: Change<'_>) -> Result<()>;
     fn read_dyn(&self, py: Python<'_>, question: Question<'_>) -> Result<()>;
     fn write_dyn(&self, py: Python<'_>, change: Change<'_>) -> Result<()>;
+
+    /// The value of one voxel of an image.
+    fn value(&self, py: Python<'_>, place: Place) -> Result<f32>;
+
+    /// Sets the value of one voxel of an image.
+    fn set_value(&self, py: Python<'_>, place: Place, value: f32) -> Result<()>;
 }
 
 impl<T: Object> Holder for Shared<T> {
     fn peek_dyn(&self, py: Python<'_>, question: Question<'_>) -> Result<()> {
         self.peek(py, |object| {
             question(object);
-            Ok(())
-        })
-    }
-
-    fn tiny_dyn(&self, py: Python<'_>, question: Question<'_>) -> Result<()> {
-        self.tiny(py, |object| {
-            question(object);
-            Ok(())
-        })
-    }
-
-    fn tiny_mut_dyn(&self, py: Python<'_>, change: Change<'_>) -> Result<()> {
-        self.tiny_mut(py, |object| {
-            change(object);
             Ok(())
         })
     }
@@ -197,6 +196,39 @@ impl<T: Object> Holder for Shared<T> {
             change(object);
             Ok(())
         })
+    }
+
+    fn value(&self, py: Python<'_>, place: Place) -> Result<f32> {
+        self.glance(
+            |object| {
+                let image = object.image_mut().ok_or_else(no_image)?;
+                let index = place.flat(image.grid())?;
+                image.value_at_hand(index)
+            },
+            || {
+                self.read(py, |object| {
+                    let image = object.image().ok_or_else(no_image)?;
+                    image.value(place.flat(image.grid())?)
+                })
+            },
+        )
+    }
+
+    fn set_value(&self, py: Python<'_>, place: Place, value: f32) -> Result<()> {
+        self.glance(
+            |object| {
+                let image = object.image_mut().ok_or_else(no_image)?;
+                let index = place.flat(image.grid())?;
+                Ok(image.set_value_at_hand(index, value)?.then_some(()))
+            },
+            || {
+                self.write(py, |object| {
+                    let image = object.image_mut().ok_or_else(no_image)?;
+                    let index = place.flat(image.grid())?;
+                    image.set_value(index, value)
+                })
+            },
+        )
     }
 }
 
@@ -215,32 +247,6 @@ impl dyn Holder {
         let (mut question, mut slot) = (Some(question), None);
         self.peek_dyn(py, &mut |object| {
             slot = question.take().map(|question| question(object));
-        })?;
-        answer(slot)
-    }
-
-    /// See [`Shared::tiny`].
-    pub(crate) fn tiny<R: Send>(
-        &self,
-        py: Python<'_>,
-        question: impl FnOnce(&dyn Object) -> Result<R> + Send,
-    ) -> Result<R> {
-        let (mut question, mut slot) = (Some(question), None);
-        self.tiny_dyn(py, &mut |object| {
-            slot = question.take().map(|question| question(object));
-        })?;
-        answer(slot)
-    }
-
-    /// See [`Shared::tiny_mut`].
-    pub(crate) fn tiny_mut<R: Send>(
-        &self,
-        py: Python<'_>,
-        change: impl FnOnce(&mut dyn Object) -> Result<R> + Send,
-    ) -> Result<R> {
-        let (mut change, mut slot) = (Some(change), None);
-        self.tiny_mut_dyn(py, &mut |object| {
-            slot = change.take().map(|change| change(object));
         })?;
         answer(slot)
     }
@@ -298,6 +304,11 @@ impl Source {
         self.holder.peek(py, |object| self.which.of(object))
     }
 
+    /// Dtype now.
+    pub(crate) fn dtype(&self, py: Python<'_>) -> Result<DType> {
+        self.holder.peek(py, |object| self.which.dtype(object))
+    }
+
     /// Runs `work` with the block and the array's description, detached.
     pub(crate) fn read<R: Send>(
         &self,
@@ -329,6 +340,14 @@ impl Which {
             Which::Grid => "grid".to_owned(),
             Which::Field(name) => name.clone(),
             Which::GridField(name) => format!("grid of {name}"),
+        }
+    }
+
+    /// The dtype of this array of `object`, as [`of`](Self::of) has it.
+    pub(crate) fn dtype(&self, object: &dyn Object) -> Result<DType> {
+        match self {
+            Which::Own => Ok(object.arrays().ok_or_else(no_array)?.dtype()),
+            Which::Grid | Which::Field(_) | Which::GridField(_) => Ok(self.of(object)?.dtype),
         }
     }
 

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 
-use ulib_core::{Error, Event, Result};
+use ulib_core::{Error, Event, Result, transition};
 
 use super::Block;
 use super::device_copy::record;
@@ -169,7 +169,7 @@ impl Block {
         {
             let state = self.inner.state.peek("read_at")?;
             if state.is_readable() {
-                self.copy_out(&state, range, into);
+                copy_out(&state, self.len, range, into);
                 return Ok(());
             }
         }
@@ -184,18 +184,40 @@ impl Block {
             },
         )?;
         if !direct {
-            self.copy_out(&state, range, into);
+            copy_out(&state, self.len, range, into);
         }
         Ok(())
     }
 
-    /// The caller holds the lock and has checked `range`, and the host copy is current.
-    fn copy_out(&self, state: &State, range: Range<usize>, into: &mut [u8]) {
-        // SAFETY: the lock of the block is held, so no refresh and no write happens, and no host view is open.
-        let bytes = unsafe { state.host.bytes(self.len) };
-        if let Some(bytes) = bytes.get(range) {
-            into.copy_from_slice(bytes);
+    /// As [`read_at`](Self::read_at) where that takes nothing but the copy: the host has the bytes, and nobody else can
+    /// be at work on the block. Takes no lock, never waits and never transfers. Answers false, with nothing copied, where
+    /// more is needed.
+    ///
+    /// # Errors
+    /// Kind `Index` when they are not all inside.
+    ///
+    /// # Examples
+    /// ```
+    /// use ulib_device::block::Block;
+    ///
+    /// let mut block = Block::from_slice(&[1_u8, 2, 3])?;
+    /// let mut byte = [0];
+    /// assert!(block.read_at_hand(1, &mut byte)?);
+    /// assert_eq!(byte, [2]);
+    /// # Ok::<(), ulib_core::Error>(())
+    /// ```
+    #[inline]
+    pub fn read_at_hand(&mut self, offset: usize, into: &mut [u8]) -> Result<bool> {
+        let (range, len) = (self.range("read_at", offset, into.len())?, self.len);
+        let Some(inner) = Arc::get_mut(&mut self.inner) else {
+            return Ok(false);
+        };
+        let state = inner.state.alone();
+        let here = state.is_readable();
+        if here {
+            copy_out(state, len, range, into);
         }
+        Ok(here)
     }
 
     /// Runs `event` for host code. Whether the device copy is the truth afterwards, too.
@@ -263,10 +285,10 @@ impl Block {
     /// Kind `Index` when they are not all inside, else as [`read`](Self::read). The block stays as it was; but after
     /// an error of the driver while shared, the device has the old bytes or the new ones.
     pub fn write_at(&mut self, offset: usize, bytes: &[u8]) -> Result<()> {
-        let range = self.range("write_at", offset, bytes.len())?;
-        if bytes.is_empty() {
+        if self.write_at_hand(offset, bytes)? {
             return Ok(());
         }
+        let range = self.range("write_at", offset, bytes.len())?;
         let mut state = self.inner.state.lock("write_at")?;
         if !state.is_private() {
             state.check_no_view("write_at")?;
@@ -303,11 +325,55 @@ impl Block {
         Ok(())
     }
 
+    /// As [`write_at`](Self::write_at) where that takes nothing but the copy: the host copy is current, nothing else shows
+    /// it, and nobody else can be at work on the block. Takes no lock, never waits and never transfers. Answers false, with nothing changed,
+    /// where more is needed.
+    ///
+    /// # Errors
+    /// Kind `Index` when they are not all inside.
+    #[inline]
+    pub fn write_at_hand(&mut self, offset: usize, bytes: &[u8]) -> Result<bool> {
+        let (range, len) = (self.range("write_at", offset, bytes.len())?, self.len);
+        if bytes.is_empty() {
+            return Ok(true);
+        }
+        let Some(inner) = Arc::get_mut(&mut self.inner) else {
+            return Ok(false);
+        };
+        let state = inner.state.alone();
+        let private = state.is_private();
+        if !private && !state.is_in_sync_alone() {
+            return Ok(false);
+        }
+        // SAFETY: `&mut self` keeps every reference through the block away, and nobody but the block has the state; no
+        // host view is open.
+        let host = unsafe { state.host.bytes_mut(len) };
+        if let Some(place) = host.get_mut(range) {
+            place.copy_from_slice(bytes);
+        }
+        if !private {
+            state.residency = transition(state.residency, false, true, Event::HostWrite).next;
+            inner.state.note();
+        }
+        Ok(true)
+    }
+
+    #[inline]
     fn range(&self, op: &'static str, offset: usize, len: usize) -> Result<Range<usize>> {
         offset
             .checked_add(len)
             .filter(|&end| end <= self.len)
             .map(|end| offset..end)
             .ok_or_else(|| Error::index(op, offset.saturating_add(len.saturating_sub(1)), self.len))
+    }
+}
+
+/// The lock of the block is held, or nobody else has the block; `range` was checked, and the host copy is current.
+#[inline]
+fn copy_out(state: &State, len: usize, range: Range<usize>, into: &mut [u8]) {
+    // SAFETY: by the contract above no refresh and no write happens, and no host view is open.
+    let bytes = unsafe { state.host.bytes(len) };
+    if let Some(bytes) = bytes.get(range) {
+        into.copy_from_slice(bytes);
     }
 }

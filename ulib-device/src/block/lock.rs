@@ -101,6 +101,21 @@ impl StateLock {
         })
     }
 
+    /// The state for its only owner, who needs no lock: nobody holds it, and nobody can fork away from it.
+    #[inline]
+    pub(super) fn alone(&mut self) -> &mut State {
+        self.state.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a change that was made through [`alone`](Self::alone).
+    pub(super) fn note(&mut self) {
+        let known = Remembered::of(self.alone());
+        *self
+            .remembered
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner) = known;
+    }
+
     /// What the last change left, for questions that have to be answered when [`peek`](Self::peek) fails.
     pub(super) fn remembered(&self) -> Remembered {
         // Held for a few instructions at a time: a child that finds it taken has it from such a moment.

@@ -107,6 +107,7 @@ impl State {
     }
 
     /// Whether host code may read the host copy right away, with nothing to be done for exports before.
+    #[inline]
     pub(super) fn is_readable(&self) -> bool {
         self.residency.is_host_current()
             && self.view == View::None
@@ -114,10 +115,20 @@ impl State {
     }
 
     /// Whether a host write changes nothing but bytes: only the host copy is current, and nothing else shows it.
+    #[inline]
     pub(super) fn is_private(&self) -> bool {
         self.residency == Residency::HostNewer
             && self.view == View::None
             && self.exported.is_empty()
+    }
+
+    /// Whether a host write needs nothing but that the host has the newer copy afterwards: both copies are current, and
+    /// nothing else shows or changes either.
+    pub(super) fn is_in_sync_alone(&self) -> bool {
+        self.residency == Residency::InSync
+            && self.view == View::None
+            && self.exported.is_empty()
+            && !self.unsettled_sharing().0
     }
 
     /// Refuses access while a writable host view excludes it.

@@ -103,6 +103,27 @@ impl<T: DeviceStorable> Collection<T> {
         self.block.write_at(byte, bytes_of(&item))
     }
 
+    /// As [`get`](Collection::get) where that takes no lock, no wait and no transfer; `None` where it does. For who has the
+    /// collection alone.
+    ///
+    /// # Errors
+    /// `Index` as there.
+    pub fn get_at_hand(&mut self, index: usize) -> Result<Option<T>> {
+        let (byte, mut item) = (self.byte(index)?, T::zeroed());
+        let here = self.block.read_at_hand(byte, bytes_of_mut(&mut item))?;
+        Ok(here.then_some(item))
+    }
+
+    /// As [`set`](Collection::set) where that takes no lock, no wait and no transfer; false, with nothing changed, where it
+    /// does.
+    ///
+    /// # Errors
+    /// `Index` as there.
+    pub fn set_at_hand(&mut self, index: usize, item: T) -> Result<bool> {
+        let byte = self.byte(index)?;
+        self.block.write_at_hand(byte, bytes_of(&item))
+    }
+
     /// Adds one element at the end.
     ///
     /// # Errors

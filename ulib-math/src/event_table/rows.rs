@@ -76,6 +76,18 @@ impl EventTable {
         Ok(cell)
     }
 
+    /// As [`cell`](EventTable::cell) where that takes no lock, no wait and no transfer; `None` where it does. For
+    /// who has the table alone.
+    ///
+    /// # Errors
+    /// `Index` as there.
+    #[inline]
+    pub fn cell_at_hand(&mut self, row: usize, column: usize) -> Result<Option<f64>> {
+        let (byte, mut cell) = (self.byte(row, column)?, 0.0_f64);
+        let here = self.block.read_at_hand(byte, bytes_of_mut(&mut cell))?;
+        Ok(here.then_some(cell))
+    }
+
     /// Sets the number in one cell.
     ///
     /// # Errors
@@ -83,6 +95,17 @@ impl EventTable {
     pub fn set_cell(&mut self, row: usize, column: usize, value: f64) -> Result<()> {
         let byte = self.byte(row, column)?;
         self.block.write_at(byte, bytes_of(&value))
+    }
+
+    /// As [`set_cell`](EventTable::set_cell) where that takes no lock, no wait and no transfer; false, with nothing changed,
+    /// where it does.
+    ///
+    /// # Errors
+    /// `Index` as there.
+    #[inline]
+    pub fn set_cell_at_hand(&mut self, row: usize, column: usize, value: f64) -> Result<bool> {
+        let byte = self.byte(row, column)?;
+        self.block.write_at_hand(byte, bytes_of(&value))
     }
 
     /// The numbers of one row.
@@ -166,6 +189,7 @@ impl EventTable {
     }
 
     /// The first byte of a cell.
+    #[inline]
     fn byte(&self, row: usize, column: usize) -> Result<usize> {
         if row >= self.rows {
             return Err(Error::index("row", row, self.rows));

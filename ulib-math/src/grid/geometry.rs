@@ -81,11 +81,13 @@ impl Grid {
     }
 
     /// The map between triples and flat indices.
+    #[inline]
     pub fn map(&self) -> &IndexMap {
         &self.map
     }
 
     /// Voxels along x, y and z.
+    #[inline]
     pub fn dims(&self) -> [usize; 3] {
         self.map.dims()
     }
@@ -96,6 +98,7 @@ impl Grid {
     }
 
     /// The number of voxels.
+    #[inline]
     pub fn len(&self) -> usize {
         self.map.len()
     }

@@ -111,6 +111,7 @@ impl IndexMap {
     }
 
     /// Voxels along x, y and z.
+    #[inline]
     pub fn dims(&self) -> [usize; 3] {
         self.dims
     }
@@ -126,6 +127,7 @@ impl IndexMap {
     }
 
     /// The number of voxels.
+    #[inline]
     pub fn len(&self) -> usize {
         self.dims.iter().product()
     }
@@ -147,6 +149,7 @@ impl IndexMap {
     ///
     /// # Errors
     /// `Index` when a coordinate lies outside, naming the axis.
+    #[inline]
     pub fn map(&self, index: [usize; 3]) -> Result<usize> {
         for (axis, name) in ["voxel x", "voxel y", "voxel z"].into_iter().enumerate() {
             if index[axis] >= self.dims[axis] {

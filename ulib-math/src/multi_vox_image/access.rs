@@ -17,6 +17,19 @@ impl MultiVoxImage {
         self.value_of(index, channel, component)
     }
 
+    /// As [`value`](MultiVoxImage::value) where that takes no lock, no wait and no transfer; `None` where it does. For
+    /// who has the image alone.
+    ///
+    /// # Errors
+    /// `Index` as there.
+    #[inline]
+    pub fn value_at_hand(&mut self, index: usize) -> Result<Option<f32>> {
+        let (channel, component) = self.active;
+        let (byte, mut value) = (self.byte(index, channel, component)?, 0.0_f32);
+        let here = self.block.read_at_hand(byte, bytes_of_mut(&mut value))?;
+        Ok(here.then_some(value))
+    }
+
     /// The active value of the voxel `[x, y, z]`.
     ///
     /// # Errors
@@ -32,6 +45,18 @@ impl MultiVoxImage {
     pub fn set_value(&mut self, index: usize, value: f32) -> Result<()> {
         let (channel, component) = self.active;
         self.set_value_of(index, channel, component, value)
+    }
+
+    /// As [`set_value`](MultiVoxImage::set_value) where that takes no lock, no wait and no transfer; false, with nothing
+    /// changed, where it does.
+    ///
+    /// # Errors
+    /// `Index` as there.
+    #[inline]
+    pub fn set_value_at_hand(&mut self, index: usize, value: f32) -> Result<bool> {
+        let (channel, component) = self.active;
+        let byte = self.byte(index, channel, component)?;
+        self.block.write_at_hand(byte, bytes_of(&value))
     }
 
     /// Sets the active value of the voxel `[x, y, z]`.

@@ -21,6 +21,18 @@ impl<V: Voxel> VoxImage<V> {
         Ok(value)
     }
 
+    /// As [`value`](VoxImage::value) where that takes no lock, no wait and no transfer; `None` where it does. For
+    /// who has the image alone.
+    ///
+    /// # Errors
+    /// `Index` as there.
+    #[inline]
+    pub fn value_at_hand(&mut self, index: usize) -> Result<Option<f32>> {
+        let (byte, mut value) = (self.value_byte(index)?, 0.0_f32);
+        let here = self.block.read_at_hand(byte, bytes_of_mut(&mut value))?;
+        Ok(here.then_some(value))
+    }
+
     /// The value of the voxel `[x, y, z]`.
     ///
     /// # Errors
@@ -36,6 +48,17 @@ impl<V: Voxel> VoxImage<V> {
     pub fn set_value(&mut self, index: usize, value: f32) -> Result<()> {
         let byte = self.value_byte(index)?;
         self.block.write_at(byte, bytes_of(&value))
+    }
+
+    /// As [`set_value`](VoxImage::set_value) where that takes no lock, no wait and no transfer; false, with nothing changed,
+    /// where it does.
+    ///
+    /// # Errors
+    /// `Index` as there.
+    #[inline]
+    pub fn set_value_at_hand(&mut self, index: usize, value: f32) -> Result<bool> {
+        let byte = self.value_byte(index)?;
+        self.block.write_at_hand(byte, bytes_of(&value))
     }
 
     /// Sets the value of the voxel `[x, y, z]`; its other fields stay.
@@ -85,6 +108,7 @@ impl<V: Voxel> VoxImage<V> {
     }
 
     /// The first byte of a voxel.
+    #[inline]
     fn voxel_byte(&self, index: usize) -> Result<usize> {
         if index >= self.len() {
             return Err(Error::index("voxel", index, self.len()));
@@ -94,6 +118,7 @@ impl<V: Voxel> VoxImage<V> {
     }
 
     /// The first byte of the value of a voxel.
+    #[inline]
     fn value_byte(&self, index: usize) -> Result<usize> {
         Ok(self.voxel_byte(index)? + self.place.offset * size_of::<f32>())
     }

@@ -259,6 +259,7 @@ class HostBytes:
         def __buffer__(self, flags: int, /) -> memoryview: ...
         def __release_buffer__(self, buffer: memoryview, /) -> None: ...
 
+@disjoint_base
 class Image(BulkArray):
     """A three-dimensional image: voxels on a regular grid in space."""
 
@@ -284,9 +285,9 @@ class Image(BulkArray):
         """The order of the voxels in memory, fastest axis first."""
     def SetDataOrder(self, order: str) -> None:
         """Gives the voxels another order in memory."""
-    def GetValue(self, *index: Any) -> float:
+    def GetValue(self, x: Any, y: Any = ..., z: Any = ..., /) -> float:
         """The value of a voxel: ``GetValue(i)`` or ``GetValue(x, y, z)``."""
-    def SetValue(self, *index_and_value: Any) -> None:
+    def SetValue(self, x: Any, y: Any, z: Any = ..., value: Any = ..., /) -> None:
         """Sets the value of a voxel: ``SetValue(i, value)`` or ``SetValue(x, y, z, value)``."""
     def Grid(self) -> ArrayView:
         """The values as an array ``(nz, ny, nx)`` over the same memory."""

@@ -19,7 +19,7 @@ impl<T: DeviceStorable> Object for Collection<T> {
     }
 
     fn view_mut(&mut self, which: &Which) -> Result<AnyViewMut<'_>> {
-        let dtype = which.of(self)?.dtype;
+        let dtype = which.dtype(self)?;
         Ok(match (dtype, which) {
             (DType::F32, Which::Field(name)) => AnyViewMut::F32(self.field_view_mut(name)?),
             (DType::F32, _) => AnyViewMut::F32(self.view_mut()?),

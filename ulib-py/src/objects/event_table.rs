@@ -77,6 +77,11 @@ impl Column {
     }
 }
 
+/// Row and column of a cell that exists.
+fn cell(table: &Table, row: Int, column: &Column) -> Result<(usize, usize)> {
+    Ok((index_in("row", row, table.rows())?, column.of(table)?))
+}
+
 /// A table of numbers (float64), row by row, under named columns: ``EventTable('slice,total')``.
 ///
 /// As an array it is ``(rows, columns)``, packed.
@@ -188,21 +193,40 @@ impl EventTable {
     /// The number in one cell; ``column`` is a number or a name.
     #[pyo3(signature = (row, column))]
     fn GetValue(&self, py: Python<'_>, row: Int, column: Column) -> PyResult<f64> {
+        let at = |table: &Table| cell(table, row, &column);
         self.shared
-            .tiny(py, |table| {
-                table.cell(index_in("row", row, table.rows())?, column.of(table)?)
-            })
+            .glance(
+                |table| {
+                    let (row, column) = at(table)?;
+                    table.cell_at_hand(row, column)
+                },
+                || {
+                    self.shared.read(py, |table| {
+                        let (row, column) = at(table)?;
+                        table.cell(row, column)
+                    })
+                },
+            )
             .py()
     }
 
     /// Sets the number in one cell; ``column`` is a number or a name.
     #[pyo3(signature = (row, column, value))]
     fn SetValue(&self, py: Python<'_>, row: Int, column: Column, value: f64) -> PyResult<()> {
+        let at = |table: &Table| cell(table, row, &column);
         self.shared
-            .tiny_mut(py, |table| {
-                let (row, column) = (index_in("row", row, table.rows())?, column.of(table)?);
-                table.set_cell(row, column, value)
-            })
+            .glance(
+                |table| {
+                    let (row, column) = at(table)?;
+                    Ok(table.set_cell_at_hand(row, column, value)?.then_some(()))
+                },
+                || {
+                    self.shared.write(py, |table| {
+                        let (row, column) = at(table)?;
+                        table.set_cell(row, column, value)
+                    })
+                },
+            )
             .py()
     }
 

@@ -71,21 +71,24 @@ impl FloatCollection {
     /// The number at ``index``.
     #[pyo3(signature = (index))]
     fn GetValue(&self, py: Python<'_>, index: Int) -> PyResult<f32> {
+        let at = |items: &Items| index_in("element", index, items.len());
         self.shared
-            .tiny(py, |items| {
-                items.get(index_in("element", index, items.len())?)
-            })
+            .glance(
+                |items| items.get_at_hand(at(items)?),
+                || self.shared.read(py, |items| items.get(at(items)?)),
+            )
             .py()
     }
 
     /// Replaces the number at ``index``.
     #[pyo3(signature = (index, value))]
     fn SetValue(&self, py: Python<'_>, index: Int, value: f32) -> PyResult<()> {
+        let at = |items: &Items| index_in("element", index, items.len());
         self.shared
-            .tiny_mut(py, |items| {
-                let index = index_in("element", index, items.len())?;
-                items.set(index, value)
-            })
+            .glance(
+                |items| Ok(items.set_at_hand(at(items)?, value)?.then_some(())),
+                || self.shared.write(py, |items| items.set(at(items)?, value)),
+            )
             .py()
     }
 

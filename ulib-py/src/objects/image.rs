@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 use ulib_core::{Error, Result};
 use ulib_math::{DataOrder, Grid, IndexMap};
 
-use crate::args::{Int, Place, index_in, number};
+use crate::args::{Given, Int, Place, index_in};
 use crate::bulk::BulkArray;
 use crate::errors::IntoPyResult;
 use crate::items::triple;
@@ -20,41 +19,41 @@ use crate::view::ArrayView;
 /// As an array it is flat, its voxels in memory order; ``Grid()`` is the same memory as
 /// ``(nz, ny, nx)``. Local coordinates count voxels, world = local * spacing + origin + position.
 #[pyclass(frozen, subclass, extends = BulkArray, module = "uLib")]
-pub(crate) struct Image;
+pub(crate) struct Image {
+    holder: Arc<dyn Holder>,
+}
 
 impl Image {
     /// The base classes of an image behind `holder`.
     pub(crate) fn bases(holder: Arc<dyn Holder>) -> PyClassInitializer<Image> {
-        BulkArray::bases(holder, Which::Own).add_subclass(Image)
+        BulkArray::bases(holder.clone(), Which::Own).add_subclass(Image { holder })
     }
-}
 
-fn holder<'a>(slf: &'a PyRef<'_, Image>) -> &'a Arc<dyn Holder> {
-    &slf.as_super().source.holder
-}
+    /// Asks the grid, which is never on a device.
+    fn ask<R: Send>(
+        &self,
+        py: Python<'_>,
+        question: impl FnOnce(&Grid) -> Result<R> + Send,
+    ) -> PyResult<R> {
+        self.holder
+            .peek(py, |object| {
+                question(object.image().ok_or_else(no_image)?.grid())
+            })
+            .py()
+    }
 
-/// Asks the grid, which is never on a device.
-fn ask<R: Send>(
-    slf: &PyRef<'_, Image>,
-    question: impl FnOnce(&Grid) -> Result<R> + Send,
-) -> PyResult<R> {
-    holder(slf)
-        .peek(slf.py(), |object| {
-            question(object.image().ok_or_else(no_image)?.grid())
-        })
-        .py()
-}
-
-/// Changes the image, which may copy all of it.
-fn change(
-    slf: &PyRef<'_, Image>,
-    change: impl FnOnce(&mut dyn source::Image) -> Result<()> + Send,
-) -> PyResult<()> {
-    holder(slf)
-        .write(slf.py(), |object| {
-            change(object.image_mut().ok_or_else(no_image)?)
-        })
-        .py()
+    /// Changes the image, which may copy all of it.
+    fn change(
+        &self,
+        py: Python<'_>,
+        change: impl FnOnce(&mut dyn source::Image) -> Result<()> + Send,
+    ) -> PyResult<()> {
+        self.holder
+            .write(py, |object| {
+                change(object.image_mut().ok_or_else(no_image)?)
+            })
+            .py()
+    }
 }
 
 /// The grid that a constructor's arguments describe; empty without dimensions.
@@ -98,76 +97,79 @@ pub(crate) fn dims_of(grid: &Grid) -> [Option<usize>; 3] {
 #[allow(non_snake_case)]
 impl Image {
     /// Voxels along x, y and z.
-    fn GetDims(slf: PyRef<'_, Self>) -> PyResult<(usize, usize, usize)> {
-        ask(&slf, |grid| Ok(grid.dims().into()))
+    fn GetDims(&self, py: Python<'_>) -> PyResult<(usize, usize, usize)> {
+        self.ask(py, |grid| Ok(grid.dims().into()))
     }
 
     /// Gives the image new dimensions. Voxels whose triple exists before and after are kept, new
     /// ones are zero. Device views of the old voxels keep showing those.
     #[pyo3(signature = (nx, ny, nz))]
-    fn SetDims(slf: PyRef<'_, Self>, nx: Int, ny: Int, nz: Int) -> PyResult<()> {
+    fn SetDims(&self, py: Python<'_>, nx: Int, ny: Int, nz: Int) -> PyResult<()> {
         let dims = IndexMap::checked_dims([nx, ny, nz].map(Int::near)).py()?;
-        change(&slf, |image| image.resize(dims))
+        self.change(py, |image| image.resize(dims))
     }
 
     /// Removes all voxels; the rest of the geometry stays.
-    fn Clear(slf: PyRef<'_, Self>) -> PyResult<()> {
-        change(&slf, |image| image.clear())
+    fn Clear(&self, py: Python<'_>) -> PyResult<()> {
+        self.change(py, |image| image.clear())
     }
 
     /// The size of one voxel along x, y and z.
-    fn GetSpacing(slf: PyRef<'_, Self>) -> PyResult<(f64, f64, f64)> {
-        ask(&slf, |grid| Ok(grid.spacing().into()))
+    fn GetSpacing(&self, py: Python<'_>) -> PyResult<(f64, f64, f64)> {
+        self.ask(py, |grid| Ok(grid.spacing().into()))
     }
 
     /// Sets the size of one voxel.
     #[pyo3(signature = (spacing))]
     fn SetSpacing(
-        slf: PyRef<'_, Self>,
+        &self,
+        py: Python<'_>,
         #[pyo3(from_py_with = triple)] spacing: [f64; 3],
     ) -> PyResult<()> {
-        change(&slf, |image| image.set_spacing(spacing))
+        self.change(py, |image| image.set_spacing(spacing))
     }
 
     /// Where the grid starts inside the object.
-    fn GetOrigin(slf: PyRef<'_, Self>) -> PyResult<(f64, f64, f64)> {
-        ask(&slf, |grid| Ok(grid.origin().into()))
+    fn GetOrigin(&self, py: Python<'_>) -> PyResult<(f64, f64, f64)> {
+        self.ask(py, |grid| Ok(grid.origin().into()))
     }
 
     /// Sets where the grid starts inside the object.
     #[pyo3(signature = (origin))]
     fn SetOrigin(
-        slf: PyRef<'_, Self>,
+        &self,
+        py: Python<'_>,
         #[pyo3(from_py_with = triple)] origin: [f64; 3],
     ) -> PyResult<()> {
-        change(&slf, |image| image.set_origin(origin))
+        self.change(py, |image| image.set_origin(origin))
     }
 
     /// Where the object stands.
-    fn GetPosition(slf: PyRef<'_, Self>) -> PyResult<(f64, f64, f64)> {
-        ask(&slf, |grid| Ok(grid.position().into()))
+    fn GetPosition(&self, py: Python<'_>) -> PyResult<(f64, f64, f64)> {
+        self.ask(py, |grid| Ok(grid.position().into()))
     }
 
     /// Sets where the object stands.
     #[pyo3(signature = (position))]
     fn SetPosition(
-        slf: PyRef<'_, Self>,
+        &self,
+        py: Python<'_>,
         #[pyo3(from_py_with = triple)] position: [f64; 3],
     ) -> PyResult<()> {
-        change(&slf, |image| image.set_position(position))
+        self.change(py, |image| image.set_position(position))
     }
 
     /// The order of the voxels in memory, fastest axis first: ``'XYZ'``.
-    fn GetDataOrder(slf: PyRef<'_, Self>) -> PyResult<String> {
-        ask(&slf, |grid| Ok(grid.order().to_string()))
+    fn GetDataOrder(&self, py: Python<'_>) -> PyResult<String> {
+        self.ask(py, |grid| Ok(grid.order().to_string()))
     }
 
     /// Gives the voxels another order in memory. Triples keep their voxels, flat indices change.
     #[pyo3(signature = (order))]
-    fn SetDataOrder(slf: PyRef<'_, Self>, order: &str) -> PyResult<()> {
+    fn SetDataOrder(&self, py: Python<'_>, order: &str) -> PyResult<()> {
         let order: DataOrder = order.parse().py()?;
-        holder(&slf)
-            .write(slf.py(), |object| {
+        self.holder
+            .write(py, |object| {
                 let moves = object.image().ok_or_else(no_image)?.grid().order() != order;
                 if moves && block(object)?.host_exports() > 0 {
                     // The view would show the same memory, with other voxels in it.
@@ -182,46 +184,47 @@ impl Image {
     }
 
     /// The value of a voxel: ``GetValue(i)`` or ``GetValue(x, y, z)``.
-    #[pyo3(signature = (*index))]
-    fn GetValue(slf: PyRef<'_, Self>, index: &Bound<'_, PyTuple>) -> PyResult<f32> {
-        let place = Place::of("GetValue", index.iter().collect::<Vec<_>>().as_slice())?;
-        holder(&slf)
-            .tiny(slf.py(), |object| {
-                let image = object.image().ok_or_else(no_image)?;
-                image.value(place.flat(image.grid())?)
-            })
-            .py()
+    #[pyo3(signature = (x, y=Given::NOT, z=Given::NOT, /))]
+    fn GetValue(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        y: Given<'_, '_>,
+        z: Given<'_, '_>,
+    ) -> PyResult<f32> {
+        let place = Place::of("GetValue", x, y, z)?;
+        self.holder.value(py, place).py()
     }
 
     /// Sets the value of a voxel: ``SetValue(i, value)`` or ``SetValue(x, y, z, value)``.
-    #[pyo3(signature = (*index_and_value))]
-    fn SetValue(slf: PyRef<'_, Self>, index_and_value: &Bound<'_, PyTuple>) -> PyResult<()> {
-        let (place, value) = Place::and_value("SetValue", index_and_value)?;
-        let value: f32 = number("SetValue", "value", &value)?;
-        holder(&slf)
-            .tiny_mut(slf.py(), |object| {
-                let image = object.image_mut().ok_or_else(no_image)?;
-                let index = place.flat(image.grid())?;
-                image.set_value(index, value)
-            })
-            .py()
+    #[pyo3(signature = (x, y, z=Given::NOT, value=Given::NOT, /))]
+    fn SetValue(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        y: &Bound<'_, PyAny>,
+        z: Given<'_, '_>,
+        value: Given<'_, '_>,
+    ) -> PyResult<()> {
+        let (place, value) = Place::and_value("SetValue", x, y, z, value)?;
+        self.holder.set_value(py, place, value).py()
     }
 
     /// The values as an array ``(nz, ny, nx)`` over the same memory.
-    fn Grid<'py>(slf: PyRef<'py, Self>) -> PyResult<Bound<'py, ArrayView>> {
-        ArrayView::of(slf.py(), holder(&slf).clone(), Which::Grid)
+    fn Grid<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, ArrayView>> {
+        ArrayView::of(py, self.holder.clone(), Which::Grid)
     }
 
     /// The flat index of the voxel ``x, y, z``.
     #[pyo3(signature = (x, y, z))]
-    fn Map(slf: PyRef<'_, Self>, x: Int, y: Int, z: Int) -> PyResult<usize> {
-        ask(&slf, |grid| Place::Triple([x, y, z]).flat(grid))
+    fn Map(&self, py: Python<'_>, x: Int, y: Int, z: Int) -> PyResult<usize> {
+        self.ask(py, |grid| Place::Triple([x, y, z]).flat(grid))
     }
 
     /// The triple of the voxel with this flat index.
     #[pyo3(signature = (index))]
-    fn UnMap(slf: PyRef<'_, Self>, index: Int) -> PyResult<(usize, usize, usize)> {
-        ask(&slf, |grid| {
+    fn UnMap(&self, py: Python<'_>, index: Int) -> PyResult<(usize, usize, usize)> {
+        self.ask(py, |grid| {
             let flat = index_in("voxel", index, grid.len())?;
             Ok(grid.map().unmap(flat)?.into())
         })
@@ -230,44 +233,46 @@ impl Image {
     /// The world point of a local one.
     #[pyo3(signature = (local))]
     fn GetWorldPoint(
-        slf: PyRef<'_, Self>,
+        &self,
+        py: Python<'_>,
         #[pyo3(from_py_with = triple)] local: [f64; 3],
     ) -> PyResult<(f64, f64, f64)> {
-        ask(&slf, |grid| Ok(grid.world_from_local(local).into()))
+        self.ask(py, |grid| Ok(grid.world_from_local(local).into()))
     }
 
     /// The local point of a world one.
     #[pyo3(signature = (world))]
     fn GetLocalPoint(
-        slf: PyRef<'_, Self>,
+        &self,
+        py: Python<'_>,
         #[pyo3(from_py_with = triple)] world: [f64; 3],
     ) -> PyResult<(f64, f64, f64)> {
-        ask(&slf, |grid| Ok(grid.local_from_world(world).into()))
+        self.ask(py, |grid| Ok(grid.local_from_world(world).into()))
     }
 
     /// The triple of the voxel a world point falls into, which need not exist.
     #[pyo3(signature = (world))]
     fn Find(
-        slf: PyRef<'_, Self>,
+        &self,
+        py: Python<'_>,
         #[pyo3(from_py_with = triple)] world: [f64; 3],
     ) -> PyResult<(i64, i64, i64)> {
-        ask(&slf, |grid| Ok(grid.find(world)?.into()))
+        self.ask(py, |grid| Ok(grid.find(world)?.into()))
     }
 
     /// Whether a world point lies in the image or on its surface.
     #[pyo3(signature = (world))]
     fn IsInsideBounds(
-        slf: PyRef<'_, Self>,
+        &self,
+        py: Python<'_>,
         #[pyo3(from_py_with = triple)] world: [f64; 3],
     ) -> PyResult<bool> {
-        ask(&slf, |grid| Ok(grid.is_inside_bounds(world)))
+        self.ask(py, |grid| Ok(grid.is_inside_bounds(world)))
     }
 
     /// Whether the voxel ``x, y, z`` exists.
     #[pyo3(signature = (x, y, z))]
-    fn IsInsideGrid(slf: PyRef<'_, Self>, x: Int, y: Int, z: Int) -> PyResult<bool> {
-        ask(&slf, |grid| {
-            Ok(grid.is_inside_grid([x, y, z].map(Int::near)))
-        })
+    fn IsInsideGrid(&self, py: Python<'_>, x: Int, y: Int, z: Int) -> PyResult<bool> {
+        self.ask(py, |grid| Ok(grid.is_inside_grid([x, y, z].map(Int::near))))
     }
 }

@@ -79,7 +79,7 @@ impl Object for AnyImage {
     }
 
     fn view_mut(&mut self, which: &Which) -> Result<AnyViewMut<'_>> {
-        let dtype = which.of(self)?.dtype;
+        let dtype = which.dtype(self)?;
         either!(self, image => view_mut(image, which, dtype))
     }
 
