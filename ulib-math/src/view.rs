@@ -262,6 +262,11 @@ impl<'a, T: DeviceStorable> ViewMut<'a, T> {
     pub(crate) fn block_mut(&mut self) -> &mut Block {
         self.block
     }
+
+    /// Both halves at once.
+    pub(crate) fn parts_mut(&mut self) -> (&mut Block, &Layout) {
+        (self.block, &self.layout)
+    }
 }
 
 /// Conditions 2 (the size) and 4 of [`DeviceStorable`], which a safe trait can only promise: what views, and operations

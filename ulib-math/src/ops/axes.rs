@@ -121,11 +121,18 @@ impl<const K: usize> Axes<K> {
     }
 
     /// The same indices as pieces with no more axes than a device takes.
-    pub(crate) fn pieces(self) -> Vec<Self> {
+    pub(crate) fn pieces(self) -> impl Iterator<Item = Self> {
+        let few = self.len.len() <= MAX_AXES;
+        let (whole, parts) = if few {
+            (Some(self), Vec::new())
+        } else {
+            (None, self.parts())
+        };
+        whole.into_iter().chain(parts)
+    }
+
+    fn parts(self) -> Vec<Self> {
         let extra = self.len.len().saturating_sub(MAX_AXES);
-        if extra == 0 {
-            return vec![self];
-        }
         let outer = Self {
             len: self.len[..extra].to_vec(),
             stride: self.stride[..extra].to_vec(),

@@ -111,7 +111,7 @@ fn pieces_make_up_the_whole() -> Result<()> {
         layout = layout.slice_axis(axis, axis % 2, 2 + axis % 2, 1)?;
     }
     let axes = Axes::new([&layout], 0);
-    let pieces = axes.clone().pieces();
+    let pieces = axes.clone().pieces().collect::<Vec<_>>();
     assert_eq!(pieces.len(), 4);
     let offsets = |axes: &Axes<1>| {
         (0..axes.count())

@@ -47,7 +47,6 @@ fn spread(src: &Source<'_>, dst: u64, layout: &Layout, stream: &Stream) -> Resul
     let unit = [WIDE, 8, 4, 2].into_iter().find(fits).unwrap_or(1);
     axes.in_units(unit)
         .pieces()
-        .into_iter()
         .try_for_each(|axes| spread_units(&axes, src.pointer, dst, unit, stream))
 }
 

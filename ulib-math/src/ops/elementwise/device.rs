@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "launches kernels of elementwise.cuh")]
 
 use ulib_core::{DeviceStorable, Layout, Result, bytemuck};
-use ulib_device::block::{Block, DeviceRef};
+use ulib_device::block::DeviceRef;
 use ulib_device::{Device, Stream};
 
 use super::{Extra, Form, Input, Inputs, Operation};
@@ -44,14 +44,7 @@ pub(super) fn run<T: Element, B: DeviceStorable + Copy + Default>(
     // Bound once, so that the calls below find the context current.
     let _context = device.bind()?;
     let stream = Stream::current(device);
-    let layout = out.layout().clone();
-    let whole = out.is_whole() && !inputs.reads_output();
-    let layouts = [
-        layout.clone(),
-        inputs.a.layout(&layout)?,
-        inputs.b.layout(&layout)?,
-        inputs.c.layout(&layout)?,
-    ];
+    let whole = !inputs.reads_output() && out.is_whole();
     let (Some(a), Some(b), Some(c)) = (
         Placed::open(&inputs.a, &stream)?,
         Placed::open(&inputs.b, &stream)?,
@@ -60,7 +53,13 @@ pub(super) fn run<T: Element, B: DeviceStorable + Copy + Default>(
         return Ok(false);
     };
     // Opened last: what fails before, or fails to be launched, leaves the output as it was.
-    let block: &mut Block = out.block_mut();
+    let (block, layout) = out.parts_mut();
+    let layouts = [
+        layout,
+        place_of(&inputs.a, layout),
+        place_of(&inputs.b, layout),
+        place_of(&inputs.c, layout),
+    ];
     let target = if whole {
         block.device_overwrite(&stream)?
     } else {
@@ -98,6 +97,12 @@ pub(super) fn run<T: Element, B: DeviceStorable + Copy + Default>(
     }
     target.finish()?;
     Ok(true)
+}
+
+/// Where the elements of an input are. A number has none, and its strides are multiplied by its size 0 later: those of the
+/// output do, and leave its axes as they are.
+fn place_of<'l, T: DeviceStorable>(input: &'l Input<'_, T>, output: &'l Layout) -> &'l Layout {
+    input.view().map_or(output, |view| view.layout())
 }
 
 /// An input made ready on the device.
@@ -164,10 +169,10 @@ struct Job<'a> {
 
 impl Job<'_> {
     /// Launches the kernel on the first `K` operands.
-    fn launch<const K: usize>(&self, layouts: &[Layout; 4], operands: &[Memory; 4]) -> Result<()> {
+    fn launch<const K: usize>(&self, layouts: &[&Layout; 4], operands: &[Memory; 4]) -> Result<()> {
         let address: [u64; K] = std::array::from_fn(|k| operands[k].address);
         let size: [usize; K] = std::array::from_fn(|k| operands[k].size);
-        let axes = Axes::new(std::array::from_fn(|k| &layouts[k]), 0).scaled(size);
+        let axes = Axes::new(std::array::from_fn(|k| layouts[k]), 0).scaled(size);
         for axes in axes.pieces() {
             let shape = Shape::new(axes, address, size, false);
             let mut params = Params {
