@@ -67,6 +67,7 @@ mod place;
 pub mod power;
 mod predicate;
 pub mod quantile;
+mod reduce;
 mod runs;
 pub mod sqrt;
 pub mod subtract;

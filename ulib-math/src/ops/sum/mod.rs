@@ -1,17 +1,14 @@
 //! [`sum()`], [`sum_all`], [`sum_into`]: sums over any set of axes.
 
-mod device;
-mod host;
-mod lanes;
-mod plan;
+mod fold;
 
-use ndarray::{ArrayD, IxDyn};
-use ulib_core::{Error, Layout, Result};
+use ndarray::ArrayD;
+use ulib_core::Result;
 
 use super::element::Element;
-use crate::memory::zeros;
-use crate::view::{View, ViewMut, elements, elements_mut};
-use plan::Plan;
+use super::reduce::{Views, reduce, reduce_all, reduce_into};
+use crate::view::{View, ViewMut};
+pub(crate) use fold::Sum;
 
 /// The sums of `view` over the axes `axes`.
 ///
@@ -66,13 +63,7 @@ use plan::Plan;
 /// [`Block::device_read`]: ulib_device::block::Block::device_read
 #[doc(alias = "profile")]
 pub fn sum<T: Element>(view: &View<'_, T>, axes: &[usize]) -> Result<ArrayD<T::Sum>> {
-    let kept = kept_axes(view.layout(), axes)?;
-    let shape: Vec<usize> = kept.iter().map(|&axis| view.shape()[axis]).collect();
-    let out = Layout::contiguous(&shape)?;
-    let mut values = zeros(out.len())?;
-    sum_to(view, axes, &kept, &out, &mut values).map_err(|error| error.context("sum"))?;
-    ArrayD::from_shape_vec(IxDyn(&shape), values)
-        .map_err(|error| Error::layout("sum", error.to_string()))
+    reduce("sum", &Sum::NEW, &Views::one(view), axes)
 }
 
 /// The sum of all elements of `view`: [`sum()`] over every axis, as a number.
@@ -90,11 +81,7 @@ pub fn sum<T: Element>(view: &View<'_, T>, axes: &[usize]) -> Result<ArrayD<T::S
 /// # Ok::<(), ulib_core::Error>(())
 /// ```
 pub fn sum_all<T: Element>(view: &View<'_, T>) -> Result<T::Sum> {
-    let axes: Vec<usize> = (0..view.shape().len()).collect();
-    let mut value = [T::Sum::default()];
-    let out = Layout::contiguous(&[])?;
-    sum_to(view, &axes, &[], &out, &mut value).map_err(|error| error.context("sum_all"))?;
-    Ok(value[0])
+    reduce_all("sum_all", &Sum::NEW, &Views::one(view))
 }
 
 /// [`sum()`] into an output of any strides. When both blocks are on one device nothing is brought to the host, and the call
@@ -105,99 +92,7 @@ pub fn sum_all<T: Element>(view: &View<'_, T>) -> Result<T::Sum> {
 pub fn sum_into<T: Element>(
     view: &View<'_, T>,
     axes: &[usize],
-    mut out: ViewMut<'_, T::Sum>,
+    out: ViewMut<'_, T::Sum>,
 ) -> Result<()> {
-    let kept = kept_axes(view.layout(), axes)?;
-    let shape: Vec<usize> = kept.iter().map(|&axis| view.shape()[axis]).collect();
-    if out.shape() != shape {
-        return Err(Error::shape("sum_into", &shape, out.shape()));
-    }
-    if out.is_empty() {
-        return Ok(());
-    }
-    if view.is_empty() {
-        return super::fill(out, T::Sum::default());
-    }
-    let here = view.block().target_device();
-    let there = out.block().target_device();
-    let done = match (here, there) {
-        (Some(here), Some(there)) if here.ordinal() == there.ordinal() => {
-            let plan = Plan::new(view.layout(), axes, &kept, out.layout())?;
-            device::sum_into(view, &plan, &mut out, &here)
-        }
-        _ => Ok(false),
-    };
-    match done {
-        Ok(true) => Ok(()),
-        Ok(false) => sum_into_host(view, axes, &kept, &mut out),
-        Err(error) => Err(error),
-    }
-    .map_err(|error| error.context("sum_into"))
-}
-
-/// The sums into the host copy of a block, which is opened when they are there: a sum that fails changes nothing.
-fn sum_into_host<T: Element>(
-    view: &View<'_, T>,
-    axes: &[usize],
-    kept: &[usize],
-    out: &mut ViewMut<'_, T::Sum>,
-) -> Result<()> {
-    let plan = Plan::new(view.layout(), axes, kept, out.layout())?;
-    let values = sums(view, &plan)?;
-    let mut guard = if out.is_whole() {
-        out.block_mut().overwrite()?
-    } else {
-        out.block_mut().write()?
-    };
-    spread(&values, &plan, elements_mut(&mut guard)?);
-    guard.commit()
-}
-
-/// The sums into host memory, zero so far.
-fn sum_to<T: Element>(
-    view: &View<'_, T>,
-    axes: &[usize],
-    kept: &[usize],
-    out: &Layout,
-    to: &mut [T::Sum],
-) -> Result<()> {
-    if out.is_empty() || view.is_empty() {
-        return Ok(());
-    }
-    let plan = Plan::new(view.layout(), axes, kept, out)?;
-    spread(&sums(view, &plan)?, &plan, to);
-    Ok(())
-}
-
-/// The sums, in the order of the plan's kept axes.
-fn sums<T: Element>(view: &View<'_, T>, plan: &Plan) -> Result<Vec<T::Sum>> {
-    if let Some(device) = view.block().target_device()
-        && let Some(values) = device::sum(view, plan, &device)?
-    {
-        return Ok(values);
-    }
-    host::sum(elements::<T>(&view.block().read()?)?, plan)
-}
-
-/// The sums to where the output has them.
-fn spread<A: Copy>(values: &[A], plan: &Plan, to: &mut [A]) {
-    for (i, &value) in values.iter().enumerate() {
-        to[plan.kept.offsets(i)[1].unsigned_abs()] = value;
-    }
-}
-
-/// The axes not named in `axes`.
-fn kept_axes(layout: &Layout, axes: &[usize]) -> Result<Vec<usize>> {
-    let ndim = layout.ndim();
-    for (i, &axis) in axes.iter().enumerate() {
-        if axis >= ndim || axes[..i].contains(&axis) {
-            return Err(Error::invalid(
-                "sum",
-                "axes",
-                format_args!("{axes:?}"),
-                format!("different axes below {ndim}"),
-            ));
-        }
-    }
-    Ok((0..ndim).filter(|axis| !axes.contains(axis)).collect())
+    reduce_into("sum_into", &Sum::NEW, &Views::one(view), axes, out)
 }
