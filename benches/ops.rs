@@ -19,6 +19,10 @@ mod support;
 mod cast;
 #[path = "ops/copy.rs"]
 mod copy;
+#[path = "ops/count.rs"]
+mod count;
+#[path = "ops/dot.rs"]
+mod dot;
 #[path = "ops/fill.rs"]
 mod fill;
 #[path = "ops/histogram.rs"]
@@ -27,12 +31,21 @@ mod histogram;
 mod multiply;
 #[path = "ops/quantile.rs"]
 mod quantile;
+#[path = "ops/mean.rs"]
+mod mean;
+#[path = "ops/multiply.rs"]
+mod multiply;
+#[path = "ops/norm.rs"]
+mod norm;
 #[path = "ops/sum.rs"]
 mod sum;
+#[path = "ops/variance.rs"]
+mod variance;
 
 criterion_group! {
     name = benches;
     config = support::config();
     targets = fill::bench, multiply::bench, sum::bench, sum::profiles, copy::bench, cast::bench, histogram::bench, quantile::bench
+    targets = cast::bench, copy::bench, count::bench, dot::bench, fill::bench, mean::bench, multiply::bench, norm::bench, sum::bench, sum::profiles, variance::bench
 }
 criterion_main!(benches);

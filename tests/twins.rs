@@ -24,6 +24,10 @@ mod calls;
 mod cast;
 #[path = "twins/copy.rs"]
 mod copy;
+#[path = "twins/count.rs"]
+mod count;
+#[path = "twins/dot.rs"]
+mod dot;
 #[path = "twins/failures.rs"]
 mod failures;
 #[path = "twins/fill.rs"]
@@ -32,12 +36,18 @@ mod fill;
 mod histogram;
 #[path = "twins/logs.rs"]
 mod logs;
+#[path = "twins/mean.rs"]
+mod mean;
 #[path = "twins/multiply.rs"]
 mod multiply;
+#[path = "twins/norm.rs"]
+mod norm;
 #[path = "twins/places.rs"]
 mod places;
 #[path = "twins/quantile.rs"]
 mod quantile;
+#[path = "twins/reductions.rs"]
+mod reductions;
 #[path = "twins/resident.rs"]
 mod resident;
 #[path = "twins/scopes.rs"]
@@ -46,3 +56,5 @@ mod scopes;
 mod streams;
 #[path = "twins/sum.rs"]
 mod sum;
+#[path = "twins/variance.rs"]
+mod variance;

@@ -6,6 +6,7 @@
 #pragma once
 #define ULIB_EMULATED 1
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -64,6 +65,8 @@ struct Registrar {
 };
 
 }  // namespace ulib_emulation
+
+static inline double __dsqrt_rn(double x) { return std::sqrt(x); }
 
 static inline void __syncthreads() { ulib_emulation::block_barrier(); }
 

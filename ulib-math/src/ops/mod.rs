@@ -12,6 +12,12 @@
 //! | [`scale()`] | multiplies every element by a factor | in place |
 //! | [`quantile()`], [`quantile_all`], [`quantile_into`] | exact quantiles over any set of axes | new, or into an output |
 //! | [`sum()`], [`sum_all`], [`sum_into`] | sums over any set of axes, by a tree of fixed shape | new, or into an output |
+//! | [`mean()`], [`mean_all`], [`mean_into`] | means, over any set of axes | new, or into an output |
+//! | [`variance()`], [`variance_all`], [`variance_into`] | variances in one pass, over any set of axes | new, or into an output |
+//! | [`standard_deviation()`], [`standard_deviation_all`], [`standard_deviation_into`] | square roots of variances, over any set of axes | new, or into an output |
+//! | [`norm()`], [`norm_all`], [`norm_into`] | Euclidean norms, over any set of axes | new, or into an output |
+//! | [`dot()`], [`dot_all`], [`dot_into`] | scalar products of two views, over any set of axes | new, or into an output |
+//! | [`count()`], [`count_all`], [`count_into`] | how many elements satisfy a [`Predicate`], over any set of axes | new, or into an output |
 //! | [`copy()`], [`copy_from_host`], [`copy_to_host`], [`copy_from_device`] | copies between views, slices and foreign arrays | into an output |
 //!
 //! # Where an operation runs
@@ -46,7 +52,9 @@ mod axes;
 pub mod cast;
 pub mod clamp;
 pub mod copy;
+pub mod count;
 pub mod divide;
+pub mod dot;
 mod element;
 mod elementwise;
 pub mod exp;
@@ -59,9 +67,11 @@ mod launch;
 pub mod log;
 pub mod mask;
 pub mod maximum;
+pub mod mean;
 pub mod minimum;
 pub mod multiply;
 pub mod negate;
+pub mod norm;
 mod parallel;
 mod place;
 pub mod power;
@@ -73,6 +83,7 @@ pub mod sqrt;
 pub mod subtract;
 pub mod sum;
 pub mod threshold;
+pub mod variance;
 
 pub use self::log::{log, log_in_place, log_into};
 pub use abs::{abs, abs_in_place, abs_into};
@@ -80,7 +91,9 @@ pub use add::{add, add_in_place, add_into};
 pub use cast::{Castable, cast, cast_into};
 pub use clamp::{clamp, clamp_in_place, clamp_into};
 pub use copy::{copy, copy_from_device, copy_from_host, copy_to_host};
+pub use count::{count, count_all, count_into};
 pub use divide::{divide, divide_in_place, divide_into};
+pub use dot::{dot, dot_all, dot_into};
 pub use element::{Accumulator, Element, Number, Real};
 pub use elementwise::Input;
 pub use exp::{exp, exp_in_place, exp_into};
@@ -91,9 +104,11 @@ pub use histogram::{Bins, Countable, histogram, histogram_axes, histogram_into};
 pub use launch::set_grid_limit;
 pub use mask::{MaskOf, mask, mask_in_place, mask_into};
 pub use maximum::{maximum, maximum_in_place, maximum_into};
+pub use mean::{mean, mean_all, mean_into};
 pub use minimum::{minimum, minimum_in_place, minimum_into};
 pub use multiply::{multiply, multiply_in_place, multiply_into, scale};
 pub use negate::{negate, negate_in_place, negate_into};
+pub use norm::{norm, norm_all, norm_into};
 pub use place::PLACEMENT_LOG;
 pub use power::{power, power_in_place, power_into};
 pub use predicate::Predicate;
@@ -102,3 +117,7 @@ pub use sqrt::{sqrt, sqrt_in_place, sqrt_into};
 pub use subtract::{subtract, subtract_in_place, subtract_into};
 pub use sum::{sum, sum_all, sum_into};
 pub use threshold::{threshold, threshold_in_place, threshold_into};
+pub use variance::{
+    standard_deviation, standard_deviation_all, standard_deviation_into, variance, variance_all,
+    variance_into,
+};

@@ -89,7 +89,6 @@ impl<T: Element> Range<T> {
     }
 
     /// The form that kernels read.
-    #[allow(dead_code, reason = "for operations that come")]
     pub(crate) fn for_device(&self) -> DeviceRange {
         DeviceRange {
             low: self.low.bits(),
@@ -102,7 +101,6 @@ impl<T: Element> Range<T> {
 /// `RangeBits` of `predicate.cuh`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-#[allow(dead_code, reason = "its fields are read by kernels")]
 pub(crate) struct DeviceRange {
     pub(crate) low: u64,
     pub(crate) high: u64,

@@ -77,6 +77,11 @@ macro_rules! float {
                 f64::from(self)
             }
 
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                f64::from(self)
+            }
+
             #[inline]
             fn bits(self) -> u64 {
                 u64::from(self.to_bits())

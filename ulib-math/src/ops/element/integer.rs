@@ -65,6 +65,11 @@ macro_rules! integer {
                 <$sum>::from(self)
             }
 
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
+
             #[inline]
             fn bits(self) -> u64 {
                 let $x = self;

@@ -67,6 +67,10 @@ pub trait Element:
     #[doc(hidden)]
     fn widen(self) -> Self::Sum;
 
+    /// The nearest `f64`.
+    #[doc(hidden)]
+    fn to_f64(self) -> f64;
+
     /// The bits of the value, in the low bytes.
     #[doc(hidden)]
     fn bits(self) -> u64;

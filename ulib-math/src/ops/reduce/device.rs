@@ -2,7 +2,7 @@
 
 use ulib_core::{Result, bytemuck};
 use ulib_device::block::DeviceRef;
-use ulib_device::memory::{Access, DeviceBytes};
+use ulib_device::memory::{Access, Scratch};
 use ulib_device::{Device, Stream};
 
 use super::Views;
@@ -109,7 +109,10 @@ impl<'b> Sources<'b> {
 
     /// Addresses; of places the first one.
     fn ptrs(&self) -> [u64; 2] {
-        [self.first.ptr(), self.second.as_ref().map_or(0, DeviceRef::ptr)]
+        [
+            self.first.ptr(),
+            self.second.as_ref().map_or(0, DeviceRef::ptr),
+        ]
     }
 
     fn finish(self) -> Result<()> {
@@ -120,7 +123,7 @@ impl<'b> Sources<'b> {
 
 /// Device memory of one reduction: the results that go to the host, and after them what the levels of the tree leave.
 struct Memory {
-    bytes: DeviceBytes,
+    bytes: Scratch,
     scratch: usize,
 }
 
@@ -131,7 +134,7 @@ impl Memory {
         } else {
             results.next_multiple_of(WIDE)
         };
-        let bytes = DeviceBytes::allocate(stream, results + scratch)?;
+        let bytes = Scratch::take(stream, results + scratch)?;
         bytes.use_on(stream, Access::Write)?;
         Ok(Self {
             bytes,
@@ -149,7 +152,7 @@ impl Memory {
 
     /// The results, when they are there.
     fn bring_home(&self, to: &mut [u8], stream: &Stream) -> Result<()> {
-        ulib_device::copy::download(&self.bytes, 0, to, stream)
+        ulib_device::copy::download(self.bytes.bytes()?, 0, to, stream)
     }
 }
 

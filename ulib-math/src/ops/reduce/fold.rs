@@ -252,6 +252,7 @@ impl<T: Copy> Item<T> for Two<T> {
 }
 
 /// The element of a view and its place.
+#[allow(dead_code, reason = "for extrema")]
 #[derive(Clone, Copy)]
 pub(crate) struct Placed<T>(pub(crate) T, pub(crate) u64);
 

@@ -128,13 +128,7 @@ fn moved_to(first: [isize; 2], reduced: &Axes<2>, i: usize) -> [isize; 2] {
 }
 
 /// Adds the items of a row from item `at` on to one lane each.
-fn add<F: Fold>(
-    fold: &F,
-    lanes: &mut [F::Lane],
-    row: &Row<'_, F::Value>,
-    at: usize,
-    first: bool,
-) {
+fn add<F: Fold>(fold: &F, lanes: &mut [F::Lane], row: &Row<'_, F::Value>, at: usize, first: bool) {
     let len = lanes.len();
     match row.known::<F::Item>() {
         1 => each::<F, 1>(fold, lanes, &row.part::<F::Item, 1>(at, len), first),

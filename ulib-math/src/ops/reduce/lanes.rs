@@ -72,7 +72,11 @@ fn prefetch<F: Fold, const S: usize, const GROUP: usize>(row: &Row<'_, F::Value>
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         const LINE: usize = 64;
-        let views = if F::Item::SECOND == Second::Values { 2 } else { 1 };
+        let views = if F::Item::SECOND == Second::Values {
+            2
+        } else {
+            1
+        };
         for first in &row.pointers()[..views] {
             let next = first.wrapping_add(CHUNK * S).cast::<i8>();
             for line in 0..(GROUP * S * size_of::<F::Value>()).div_ceil(LINE) {

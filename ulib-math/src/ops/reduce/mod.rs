@@ -12,12 +12,12 @@ mod plan;
 
 use ndarray::{ArrayD, IxDyn};
 use ulib_core::{DeviceStorable, Error, Layout, Result};
-use ulib_device::Device;
 
+use super::place::{Operand, Place};
 use crate::memory::zeros;
 use crate::view::{View, ViewMut, elements, elements_mut};
-pub(crate) use fold::{Fold, Form, Item, One, Placed, Second, Two, entries};
 use fold::Data;
+pub(crate) use fold::{Fold, Form, Item, One, Second, Two, entries};
 use plan::Plan;
 
 /// What a reduction reads.
@@ -52,27 +52,20 @@ impl<'v, 'b, T: DeviceStorable> Views<'v, 'b, T> {
         })
     }
 
-    /// The device that all views are to be on; `None` for the host.
-    ///
-    /// # Errors
-    /// Kind `Residency` when they are to be in different places.
-    fn place(&self) -> Result<Option<Device>> {
-        let device = self.first.block().target_device();
-        let Some(second) = self.second else {
-            return Ok(device);
-        };
-        let other = second.block().target_device();
-        let ordinal = |device: &Option<Device>| device.as_ref().map(Device::ordinal);
-        if ordinal(&device) == ordinal(&other) {
-            return Ok(device);
+    /// The blocks, named as the parameters are.
+    fn operands(&self) -> Vec<Operand<'v>> {
+        match self.second {
+            Some(second) => vec![("a", self.first.block()), ("b", second.block())],
+            None => vec![("view", self.first.block())],
         }
-        let named = |device: Option<Device>| {
-            device.map_or("the host".to_string(), |device| device.to_string())
-        };
-        Err(Error::residency("reduce", named(device), named(other)))
     }
 
-    fn plan<F: Fold<Value = T>>(&self, axes: &[usize], kept: &[usize], out: &Layout) -> Result<Plan> {
+    fn plan<F: Fold<Value = T>>(
+        &self,
+        axes: &[usize],
+        kept: &[usize],
+        out: &Layout,
+    ) -> Result<Plan> {
         let first = self.first.layout();
         if F::Item::SECOND == Second::Place {
             let mut axes = axes.to_vec();
@@ -94,7 +87,7 @@ pub(crate) fn reduce<F: Fold>(
     let (kept, shape) = kept_axes(op, views.first.layout(), axes)?;
     let out = Layout::contiguous(&shape)?;
     let mut values = zeros(out.len())?;
-    reduce_to(fold, views, axes, &kept, &out, &mut values).map_err(|error| error.context(op))?;
+    reduce_to(op, fold, views, axes, &kept, &out, &mut values)?;
     ArrayD::from_shape_vec(IxDyn(&shape), values)
         .map_err(|error| Error::layout(op, error.to_string()))
 }
@@ -108,7 +101,7 @@ pub(crate) fn reduce_all<F: Fold>(
     let axes: Vec<usize> = (0..views.first.shape().len()).collect();
     let mut value = [F::Out::default()];
     let out = Layout::contiguous(&[])?;
-    reduce_to(fold, views, &axes, &[], &out, &mut value).map_err(|error| error.context(op))?;
+    reduce_to(op, fold, views, &axes, &[], &out, &mut value)?;
     Ok(value[0])
 }
 
@@ -130,31 +123,43 @@ pub(crate) fn reduce_into<F: Fold>(
     if views.first.is_empty() {
         return super::fill(out, fold.nothing());
     }
-    let there = out.block().target_device();
-    let done = match (views.place().map_err(|error| error.context(op))?, there) {
-        (Some(here), Some(there)) if here.ordinal() == there.ordinal() => views
-            .plan::<F>(axes, &kept, out.layout())
-            .and_then(|plan| device::reduce_into(fold, views, &plan, &mut out, &here)),
-        _ => Ok(false),
-    };
-    match done {
-        Ok(true) => Ok(()),
-        Ok(false) => into_host(fold, views, axes, &kept, &mut out),
-        Err(error) => Err(error),
+    let inputs = views.operands();
+    if inputs.len() > 1 {
+        // What is read is in one place; the results can go to another.
+        let _same = Place::of(op, &inputs)?;
     }
-    .map_err(|error| error.context(op))
+    let plan = views.plan::<F>(axes, &kept, out.layout())?;
+    let mut place = {
+        let mut all = inputs.clone();
+        all.push(("out", out.block()));
+        Place::of_any(op, &all)
+    };
+    let done = match place.device() {
+        Some(device) => device::reduce_into(fold, views, &plan, &mut out, device),
+        None => Ok(false),
+    };
+    let done = match done {
+        Ok(false) => {
+            place.ran_on_host();
+            into_host(op, fold, views, &plan, &mut out)
+        }
+        done => done.map(drop),
+    };
+    let mut all = inputs;
+    all.push(("out", out.block()));
+    place.finish(&all, done)
 }
 
 /// The results into the host copy of a block, which is opened when they are there: a reduction that fails changes nothing.
 fn into_host<F: Fold>(
+    op: &'static str,
     fold: &F,
     views: &Views<'_, '_, F::Value>,
-    axes: &[usize],
-    kept: &[usize],
+    plan: &Plan,
     out: &mut ViewMut<'_, F::Out>,
 ) -> Result<()> {
-    let plan = views.plan::<F>(axes, kept, out.layout())?;
-    let values = results(fold, views, &plan)?;
+    let mut place = Place::of(op, &views.operands())?;
+    let values = results(fold, views, plan, &mut place)?;
     let mut guard = if out.is_whole() {
         out.block_mut().overwrite()?
     } else {
@@ -166,6 +171,7 @@ fn into_host<F: Fold>(
 
 /// The results into host memory.
 fn reduce_to<F: Fold>(
+    op: &'static str,
     fold: &F,
     views: &Views<'_, '_, F::Value>,
     axes: &[usize],
@@ -181,7 +187,10 @@ fn reduce_to<F: Fold>(
         return Ok(());
     }
     let plan = views.plan::<F>(axes, kept, out)?;
-    plan.spread(&results(fold, views, &plan)?, to);
+    let operands = views.operands();
+    let mut place = Place::of(op, &operands)?;
+    let values = results(fold, views, &plan, &mut place);
+    plan.spread(&place.finish(&operands, values)?, to);
     Ok(())
 }
 
@@ -190,11 +199,14 @@ fn results<F: Fold>(
     fold: &F,
     views: &Views<'_, '_, F::Value>,
     plan: &Plan,
+    place: &mut Place,
 ) -> Result<Vec<F::Out>> {
-    if let Some(device) = views.place()?
-        && let Some(values) = device::reduce(fold, views, plan, &device)?
-    {
-        return Ok(values);
+    if let Some(device) = place.device() {
+        if let Some(values) = device::reduce(fold, views, plan, device)? {
+            place.fetched(values.len() * size_of::<F::Out>());
+            return Ok(values);
+        }
+        place.ran_on_host();
     }
     let first = views.first.block().read()?;
     let second = views.second.map(|view| view.block().read()).transpose()?;
@@ -209,7 +221,11 @@ fn results<F: Fold>(
 }
 
 /// The axes not named in `axes`, and the shape they have.
-fn kept_axes(op: &'static str, layout: &Layout, axes: &[usize]) -> Result<(Vec<usize>, Vec<usize>)> {
+fn kept_axes(
+    op: &'static str,
+    layout: &Layout,
+    axes: &[usize],
+) -> Result<(Vec<usize>, Vec<usize>)> {
     let ndim = layout.ndim();
     for (i, &axis) in axes.iter().enumerate() {
         if axis >= ndim || axes[..i].contains(&axis) {

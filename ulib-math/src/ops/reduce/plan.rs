@@ -65,8 +65,9 @@ impl Plan {
         let mut reduced = Axes::new(reduced, 0);
         let mut kept = Axes::new(kept, 0);
         // Turning a reduced axis around moves its start, which is the same for every output.
-        for k in 0..2 {
-            kept.start[k] += reduced.start[k] - offset[k].cast_signed();
+        for (kept, (reduced, offset)) in kept.start.iter_mut().zip(reduced.start.iter().zip(offset))
+        {
+            *kept += reduced - offset.cast_signed();
         }
         reduced.start = [0; 2];
         Self { kept, reduced }

@@ -65,7 +65,7 @@ impl<T: Element> Fold for Sum<T> {
             Number::I64 | Number::U64 => form.line && !form.columns,
             Number::I32 | Number::U32 => false,
         };
-        (pack || !form.pack).then(|| match T::KERNEL {
+        (pack || !form.pack).then_some(match T::KERNEL {
             Number::F32 => entries!("sum", "f32", form),
             Number::F64 => entries!("sum", "f64", form),
             Number::I32 => entries!("sum", "i32", form),

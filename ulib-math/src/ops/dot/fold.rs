@@ -1,0 +1,82 @@
+//! The fold of a scalar product, and its kernels.
+
+use std::marker::PhantomData;
+
+use crate::ops::element::{Accumulator, Element, Number};
+use crate::ops::launch::Library;
+use crate::ops::reduce::{Fold, Form, Two, entries};
+
+static KERNELS: Library = Library::new(include_str!("dot.ptx"));
+
+/// The scalar product of elements of `T`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dot<T>(PhantomData<T>);
+
+impl<T> Dot<T> {
+    pub(super) const NEW: Self = Self(PhantomData);
+}
+
+impl<T: Element> Fold for Dot<T> {
+    type Value = T;
+    type Item = Two<T>;
+    type Lane = T::Sum;
+    type Acc = T::Sum;
+    type Out = T::Sum;
+
+    const EMPTY: T::Sum = T::Sum::IDENTITY;
+
+    #[inline(always)]
+    fn open(&self, _: Two<T>) -> T::Sum {
+        T::Sum::IDENTITY
+    }
+
+    #[inline(always)]
+    fn step(&self, lane: T::Sum, Two(a, b): Two<T>) -> T::Sum {
+        lane.plus(a.widen().times(b.widen()))
+    }
+
+    #[inline(always)]
+    fn close(&self, lane: T::Sum, _: usize) -> T::Sum {
+        lane
+    }
+
+    #[inline(always)]
+    fn join(left: T::Sum, right: T::Sum) -> T::Sum {
+        left.plus(right)
+    }
+
+    fn finish(&self, acc: T::Sum) -> T::Sum {
+        acc
+    }
+
+    fn nothing(&self) -> T::Sum {
+        T::Sum::default()
+    }
+
+    fn kernels() -> &'static Library {
+        &KERNELS
+    }
+
+    fn entry(form: Form) -> Option<&'static str> {
+        let pack = match T::KERNEL {
+            Number::F32 | Number::F64 => form.line && !form.columns,
+            _ => false,
+        };
+        (pack || !form.pack).then_some(match T::KERNEL {
+            Number::F32 => entries!("dot", "f32", form),
+            Number::F64 => entries!("dot", "f64", form),
+            Number::I32 => entries!("dot", "i32", form),
+            Number::U32 => entries!("dot", "u32", form),
+            Number::I64 | Number::U64 => entries!("dot", "u64", form),
+        })
+    }
+
+    const JOIN: [&'static str; 2] = match <T::Sum as Element>::KERNEL {
+        Number::F64 => ["ulib_dot_rows_join_f64", "ulib_dot_columns_join_f64"],
+        _ => ["ulib_dot_rows_join_u64", "ulib_dot_columns_join_u64"],
+    };
+
+    fn params(&self) -> [u64; 4] {
+        [0; 4]
+    }
+}
