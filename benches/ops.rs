@@ -23,20 +23,20 @@ mod copy;
 mod count;
 #[path = "ops/dot.rs"]
 mod dot;
+#[path = "ops/extremum.rs"]
+mod extremum;
 #[path = "ops/fill.rs"]
 mod fill;
 #[path = "ops/histogram.rs"]
 mod histogram;
-#[path = "ops/multiply.rs"]
-mod multiply;
-#[path = "ops/quantile.rs"]
-mod quantile;
 #[path = "ops/mean.rs"]
 mod mean;
 #[path = "ops/multiply.rs"]
 mod multiply;
 #[path = "ops/norm.rs"]
 mod norm;
+#[path = "ops/quantile.rs"]
+mod quantile;
 #[path = "ops/sum.rs"]
 mod sum;
 #[path = "ops/variance.rs"]
@@ -45,7 +45,6 @@ mod variance;
 criterion_group! {
     name = benches;
     config = support::config();
-    targets = fill::bench, multiply::bench, sum::bench, sum::profiles, copy::bench, cast::bench, histogram::bench, quantile::bench
-    targets = cast::bench, copy::bench, count::bench, dot::bench, fill::bench, mean::bench, multiply::bench, norm::bench, sum::bench, sum::profiles, variance::bench
+    targets = cast::bench, copy::bench, count::bench, dot::bench, extremum::bench, fill::bench, histogram::bench, mean::bench, multiply::bench, norm::bench, quantile::bench, sum::bench, sum::profiles, variance::bench
 }
 criterion_main!(benches);

@@ -28,6 +28,8 @@ mod copy;
 mod count;
 #[path = "twins/dot.rs"]
 mod dot;
+#[path = "twins/extremum.rs"]
+mod extremum;
 #[path = "twins/failures.rs"]
 mod failures;
 #[path = "twins/fill.rs"]

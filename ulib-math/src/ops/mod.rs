@@ -17,6 +17,10 @@
 //! | [`standard_deviation()`], [`standard_deviation_all`], [`standard_deviation_into`] | square roots of variances, over any set of axes | new, or into an output |
 //! | [`norm()`], [`norm_all`], [`norm_into`] | Euclidean norms, over any set of axes | new, or into an output |
 //! | [`dot()`], [`dot_all`], [`dot_into`] | scalar products of two views, over any set of axes | new, or into an output |
+//! | [`min()`], [`min_all`], [`min_into`] | smallest elements, over any set of axes | new, or into an output |
+//! | [`max()`], [`max_all`], [`max_into`] | largest elements, over any set of axes | new, or into an output |
+//! | [`argmin()`], [`argmin_all`], [`argmin_into`] | where the first smallest elements are, over any set of axes | new, or into an output |
+//! | [`argmax()`], [`argmax_all`], [`argmax_into`] | where the first largest elements are, over any set of axes | new, or into an output |
 //! | [`count()`], [`count_all`], [`count_into`] | how many elements satisfy a [`Predicate`], over any set of axes | new, or into an output |
 //! | [`copy()`], [`copy_from_host`], [`copy_to_host`], [`copy_from_device`] | copies between views, slices and foreign arrays | into an output |
 //!
@@ -58,6 +62,7 @@ pub mod dot;
 mod element;
 mod elementwise;
 pub mod exp;
+pub mod extremum;
 pub mod fill;
 pub mod fma;
 mod form;
@@ -97,6 +102,10 @@ pub use dot::{dot, dot_all, dot_into};
 pub use element::{Accumulator, Element, Number, Real};
 pub use elementwise::Input;
 pub use exp::{exp, exp_in_place, exp_into};
+pub use extremum::{
+    argmax, argmax_all, argmax_into, argmin, argmin_all, argmin_into, max, max_all, max_into, min,
+    min_all, min_into,
+};
 pub use fill::fill;
 pub use fma::{axpy, fma, fma_in_place, fma_into};
 pub use histogram::{Bins, Countable, histogram, histogram_axes, histogram_into};

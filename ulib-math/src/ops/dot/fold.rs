@@ -49,8 +49,8 @@ impl<T: Element> Fold for Dot<T> {
         acc
     }
 
-    fn nothing(&self) -> T::Sum {
-        T::Sum::default()
+    fn nothing(&self) -> Option<T::Sum> {
+        Some(T::Sum::default())
     }
 
     fn kernels() -> &'static Library {

@@ -7,6 +7,7 @@ use std::fmt::{Debug, Display};
 
 use ulib_core::DeviceStorable;
 
+use super::extremum::Ranked;
 use super::predicate::Bounds;
 
 mod sealed {
@@ -18,7 +19,16 @@ mod sealed {
 /// Sealed: every element has kernels compiled for it, which follow the same rules (`numbers.cuh`). Floats follow IEEE 754
 /// and nothing is contracted; integers wrap.
 pub trait Element:
-    DeviceStorable + Copy + PartialEq + PartialOrd + Default + Debug + Display + Bounds + sealed::Sealed
+    DeviceStorable
+    + Copy
+    + PartialEq
+    + PartialOrd
+    + Default
+    + Debug
+    + Display
+    + Bounds
+    + Ranked
+    + sealed::Sealed
 {
     /// What sums of this are accumulated and returned in: `f64`, `i64` or `u64`.
     type Sum: Accumulator;

@@ -54,8 +54,8 @@ impl<T: Element> Fold for Mean<T> {
         sum.to_f64() / self.count as f64
     }
 
-    fn nothing(&self) -> f64 {
-        f64::NAN
+    fn nothing(&self) -> Option<f64> {
+        Some(f64::NAN)
     }
 
     fn kernels() -> &'static Library {

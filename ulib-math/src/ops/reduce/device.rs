@@ -3,6 +3,7 @@
 use ulib_core::{Result, bytemuck};
 use ulib_device::block::DeviceRef;
 use ulib_device::memory::{Access, Scratch};
+use ulib_device::pinned::Mailbox;
 use ulib_device::{Device, Stream};
 
 use super::Views;
@@ -121,38 +122,51 @@ impl<'b> Sources<'b> {
     }
 }
 
-/// Device memory of one reduction: the results that go to the host, and after them what the levels of the tree leave.
+/// Where the results that go to the host are written, and what the levels of the tree leave.
 struct Memory {
+    /// Few results: the kernels write them to the host themselves.
+    mailbox: Option<Mailbox>,
+    /// The results, if there is no mailbox, and after them the levels.
     bytes: Scratch,
-    scratch: usize,
+    levels: usize,
 }
 
 impl Memory {
-    fn new(results: usize, scratch: usize, stream: &Stream) -> Result<Self> {
-        let results = if scratch == 0 {
-            results
+    /// For results of `results` bytes that go to the host, and levels of `levels` bytes.
+    fn new(results: usize, levels: usize, stream: &Stream) -> Result<Self> {
+        let mailbox = Mailbox::open(stream, results)?;
+        let here = if mailbox.is_some() { 0 } else { results };
+        let before = if levels == 0 {
+            here
         } else {
-            results.next_multiple_of(WIDE)
+            here.next_multiple_of(WIDE)
         };
-        let bytes = Scratch::take(stream, results + scratch)?;
+        let bytes = Scratch::take(stream, before + levels)?;
         bytes.use_on(stream, Access::Write)?;
         Ok(Self {
+            mailbox,
             bytes,
-            scratch: results,
+            levels: before,
         })
     }
 
     fn results(&self) -> u64 {
-        self.bytes.ptr()
+        self.mailbox.as_ref().map_or(self.bytes.ptr(), Mailbox::ptr)
     }
 
     fn scratch(&self) -> u64 {
-        self.bytes.ptr() + self.scratch as u64
+        self.bytes.ptr() + self.levels as u64
     }
 
     /// The results, when they are there.
-    fn bring_home(&self, to: &mut [u8], stream: &Stream) -> Result<()> {
-        ulib_device::copy::download(self.bytes.bytes()?, 0, to, stream)
+    fn bring_home(self, to: &mut [u8], stream: &Stream) -> Result<()> {
+        match self.mailbox {
+            Some(mailbox) => {
+                to.copy_from_slice(&mailbox.wait()?);
+                Ok(())
+            }
+            None => ulib_device::copy::download(self.bytes.bytes()?, 0, to, stream),
+        }
     }
 }
 
@@ -212,13 +226,22 @@ impl<F: Fold> Work<'_, F> {
         } else {
             size
         };
-        let last = kept.scaled([size, second, 1]);
+        let (reduced, start) = if F::Item::SECOND == Second::Place {
+            self.plan.reduced_by_place()
+        } else {
+            (self.plan.reduced.clone(), [0; 2])
+        };
+        let mut last = kept;
+        for (at, start) in last.start.iter_mut().zip(start) {
+            *at += start;
+        }
+        let last = last.scaled([size, second, 1]);
         let mut level = Level {
             first: true,
             size,
             source: sources,
             kept: last.clone(),
-            reduced: self.plan.reduced.clone().scaled([size, second]),
+            reduced: reduced.scaled([size, second]),
         };
         loop {
             let outputs = level.kept.count();

@@ -36,9 +36,9 @@ pub(crate) trait Fold: Copy + Send + Sync {
     /// The result.
     fn finish(&self, acc: Self::Acc) -> Self::Out;
 
-    /// The result of no elements at all.
-    fn nothing(&self) -> Self::Out {
-        self.finish(Self::EMPTY)
+    /// The result of no elements at all, if there is one.
+    fn nothing(&self) -> Option<Self::Out> {
+        Some(self.finish(Self::EMPTY))
     }
 
     /// The kernels.
@@ -252,7 +252,6 @@ impl<T: Copy> Item<T> for Two<T> {
 }
 
 /// The element of a view and its place.
-#[allow(dead_code, reason = "for extrema")]
 #[derive(Clone, Copy)]
 pub(crate) struct Placed<T>(pub(crate) T, pub(crate) u64);
 

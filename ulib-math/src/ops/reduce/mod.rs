@@ -17,7 +17,7 @@ use super::place::{Operand, Place};
 use crate::memory::zeros;
 use crate::view::{View, ViewMut, elements, elements_mut};
 use fold::Data;
-pub(crate) use fold::{Fold, Form, Item, One, Second, Two, entries};
+pub(crate) use fold::{Fold, Form, Item, One, Placed, Second, Two, entries};
 use plan::Plan;
 
 /// What a reduction reads.
@@ -121,7 +121,7 @@ pub(crate) fn reduce_into<F: Fold>(
         return Ok(());
     }
     if views.first.is_empty() {
-        return super::fill(out, fold.nothing());
+        return super::fill(out, nothing(op, fold)?);
     }
     let inputs = views.operands();
     if inputs.len() > 1 {
@@ -183,7 +183,7 @@ fn reduce_to<F: Fold>(
         return Ok(());
     }
     if views.first.is_empty() {
-        to.fill(fold.nothing());
+        to.fill(nothing(op, fold)?);
         return Ok(());
     }
     let plan = views.plan::<F>(axes, kept, out)?;
@@ -218,6 +218,22 @@ fn results<F: Fold>(
         },
     };
     host::reduce(fold, data, plan)
+}
+
+/// The result of no elements.
+///
+/// # Errors
+/// Kind `InvalidArgument` where there is none.
+fn nothing<F: Fold>(op: &'static str, fold: &F) -> Result<F::Out> {
+    let refused = || {
+        Error::invalid(
+            op,
+            "view",
+            "no elements for a result",
+            "at least one for each",
+        )
+    };
+    fold.nothing().ok_or_else(refused)
 }
 
 /// The axes not named in `axes`, and the shape they have.

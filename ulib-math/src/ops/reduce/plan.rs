@@ -83,6 +83,21 @@ impl Plan {
         by_columns(&self.reduced, &self.kept)
     }
 
+    /// The reduced axes; a single one in the direction in which places ascend.
+    pub(super) fn reduced_by_place(&self) -> (Axes<2>, [isize; 2]) {
+        let mut reduced = self.reduced.clone();
+        let mut start = [0; 2];
+        if let (&[len], [stride]) = (reduced.len.as_slice(), reduced.stride.as_mut_slice())
+            && stride[1] < 0
+        {
+            for (start, stride) in start.iter_mut().zip(stride) {
+                *start = (len - 1).cast_signed() * *stride;
+                *stride = -*stride;
+            }
+        }
+        (reduced, start)
+    }
+
     /// The values, which come in the order of the kept axes, to where the output has them.
     pub(super) fn spread<A: Copy>(&self, values: &[A], to: &mut [A]) {
         for (i, &value) in values.iter().enumerate() {
@@ -94,8 +109,8 @@ impl Plan {
 /// Whether to go along the kept axes.
 pub(super) fn by_columns(reduced: &Axes<2>, kept: &Axes<3>) -> bool {
     let fastest = (
-        reduced.stride.last().map(|stride| stride[0]),
-        kept.stride.last().map(|stride| stride[0]),
+        reduced.stride.last().map(|stride| stride[0].unsigned_abs()),
+        kept.stride.last().map(|stride| stride[0].unsigned_abs()),
     );
     let kept_is_faster = match fastest {
         (Some(reduced), Some(kept)) => kept < reduced,
