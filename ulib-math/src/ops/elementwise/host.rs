@@ -4,7 +4,7 @@
     reason = "calls a function compiled for AVX2 and FMA where the processor has them"
 )]
 
-use ulib_core::DeviceStorable;
+use ulib_core::{DeviceStorable, bytemuck};
 
 use super::Input;
 use crate::ops::axes::Axes;
@@ -109,8 +109,15 @@ fn tiles<T: Element, B: DeviceStorable + Copy + Default>(
             Source::Slice(slice) => gather(&mut tiles.0[..count], slice, at(0)),
             Source::Output => gather(&mut tiles.0[..count], own, (0, run.stride[3])),
         }
-        if let Source::Slice(slice) = b {
-            gather(&mut tiles.1[..count], slice, at(1));
+        match b {
+            Source::Scalar(_) => {}
+            Source::Slice(slice) => gather(&mut tiles.1[..count], slice, at(1)),
+            // Then it is of the output's type.
+            Source::Output => {
+                if let Ok(own) = bytemuck::try_cast_slice::<T, B>(own) {
+                    gather(&mut tiles.1[..count], own, (0, run.stride[3]));
+                }
+            }
         }
         match c {
             Source::Scalar(_) => {}
