@@ -14,47 +14,36 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyMemoryView, PyTuple};
 
-use crate::compute;
 use crate::errors::IntoPyResult;
 use crate::host_view::HostView;
 use crate::incoming;
 use crate::interop::import::Incoming;
 use crate::interop::{array_interface, buffer, cuda_array_interface, dlpack};
 use crate::lease::DeviceView;
+use crate::numeric::Numeric;
 use crate::placement::Placed;
 use crate::source::{Holder, Source, Which};
 use crate::view::ArrayView;
 
 /// An object whose numbers are an array: on the host for NumPy, on a device for CuPy, numba,
 /// PyTorch and JAX, through the protocols those libraries read.
-#[pyclass(frozen, subclass, extends = Placed, module = "uLib")]
+#[pyclass(frozen, subclass, extends = Numeric, module = "uLib")]
 pub(crate) struct BulkArray {
     pub(crate) source: Source,
 }
 
 impl BulkArray {
-    /// The two base classes over `holder`, showing the array `which`.
+    /// The three base classes over `holder`, showing the array `which`.
     pub(crate) fn bases(holder: Arc<dyn Holder>, which: Which) -> PyClassInitializer<BulkArray> {
         let source = Source {
             holder: holder.clone(),
             which,
         };
-        PyClassInitializer::from(Placed { holder }).add_subclass(BulkArray { source })
-    }
-
-    /// The same array, or the grid when `axes` numbers only fit that.
-    fn grid_or_own(&self, py: Python<'_>, grid: bool) -> PyResult<Source> {
-        let has_grid = self.source.which == Which::Own
-            && self
-                .source
-                .holder
-                .peek(py, |object| Ok(object.image().is_some()))
-                .py()?;
-        let mut source = self.source.clone();
-        if grid && has_grid {
-            source.which = Which::Grid;
-        }
-        Ok(source)
+        PyClassInitializer::from(Placed { holder })
+            .add_subclass(Numeric {
+                source: source.clone(),
+            })
+            .add_subclass(BulkArray { source })
     }
 }
 
@@ -93,38 +82,11 @@ impl BulkArray {
         let dtype = self.source.dtype(py).py()?;
         const OP: &str = "SetValues";
         let values = Incoming::of(values, dtype, OP)?;
-        let source = self.grid_or_own(py, values.shape().len() > 1)?;
-        incoming::assign(py, &source, values, OP)
-    }
-
-    /// Sets every element to ``value``, where the array is.
-    #[pyo3(signature = (value))]
-    fn Fill(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        compute::fill(py, &self.source, value)
-    }
-
-    /// Multiplies every element by ``factor``, where the array is.
-    #[pyo3(signature = (factor))]
-    fn Scale(&self, py: Python<'_>, factor: &Bound<'_, PyAny>) -> PyResult<()> {
-        compute::scale(py, &self.source, factor)
-    }
-
-    /// The sum of all elements, or the sums over ``axis`` (one or several), where the array is.
-    ///
-    /// The axes of an image are those of its grid, ``(nz, ny, nx)``. Floats are summed in double
-    /// precision, in an order that does not depend on where: the same bits everywhere.
-    #[pyo3(signature = (axis=None))]
-    fn Sum<'py>(
-        &self,
-        py: Python<'py>,
-        axis: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let Some(axis) = axis else {
-            return compute::sum_all(py, &self.source);
+        let source = match values.shape().len() {
+            ..2 => self.source.clone(),
+            _ => self.source.grid_or_own(py).py()?,
         };
-        let source = self.grid_or_own(py, true)?;
-        let axes = compute::axes_of(axis, &source.describe(py).py()?)?;
-        compute::sum_axes(py, &source, &axes)
+        incoming::assign(py, &source, values, OP)
     }
 
     /// The array on its device, lent for as long as the view lives.

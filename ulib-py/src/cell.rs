@@ -191,24 +191,19 @@ impl<T: Object> Shared<T> {
         self.write(py, change)
     }
 
+    /// Refuses an object that this thread already holds, which only a signal handler can ask for.
+    pub(crate) fn check(&self) -> Result<()> {
+        check(self.address())
+    }
+
     /// Runs `work`, which may copy or wait, detached from the interpreter.
     pub(crate) fn read<R: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&T) -> Result<R> + Send,
     ) -> Result<R> {
-        check(self.address())?;
-        let done = py.detach(|| {
-            let _held = enter(self.address());
-            let visit = self.visits.enter();
-            let value = take(
-                &self.visits,
-                &visit,
-                || self.lock.try_read(),
-                || self.lock.read().unwrap_or_else(PoisonError::into_inner),
-            )?;
-            work(&value)
-        });
+        self.check()?;
+        let done = py.detach(|| self.read_detached(work));
         log::deliver();
         done
     }
@@ -219,19 +214,35 @@ impl<T: Object> Shared<T> {
         py: Python<'_>,
         work: impl FnOnce(&mut T) -> Result<R> + Send,
     ) -> Result<R> {
-        check(self.address())?;
-        let done = py.detach(|| {
-            let _held = enter(self.address());
-            let visit = self.visits.enter();
-            let mut value = take(
-                &self.visits,
-                &visit,
-                || self.lock.try_write(),
-                || self.lock.write().unwrap_or_else(PoisonError::into_inner),
-            )?;
-            work(&mut value)
-        });
+        self.check()?;
+        let done = py.detach(|| self.write_detached(work));
         log::deliver();
         done
+    }
+
+    /// [`read`](Self::read) for a thread that is detached already and has asked [`check`](Self::check).
+    pub(crate) fn read_detached<R>(&self, work: impl FnOnce(&T) -> Result<R>) -> Result<R> {
+        let _held = enter(self.address());
+        let visit = self.visits.enter();
+        let value = take(
+            &self.visits,
+            &visit,
+            || self.lock.try_read(),
+            || self.lock.read().unwrap_or_else(PoisonError::into_inner),
+        )?;
+        work(&value)
+    }
+
+    /// [`write`](Self::write) for a thread that is detached already and has asked [`check`](Self::check).
+    pub(crate) fn write_detached<R>(&self, work: impl FnOnce(&mut T) -> Result<R>) -> Result<R> {
+        let _held = enter(self.address());
+        let visit = self.visits.enter();
+        let mut value = take(
+            &self.visits,
+            &visit,
+            || self.lock.try_write(),
+            || self.lock.write().unwrap_or_else(PoisonError::into_inner),
+        )?;
+        work(&mut value)
     }
 }

@@ -63,11 +63,15 @@ fn bytes_from_device(object: &mut dyn Object, desc: &Desc, values: &DeviceArray)
     object.change_bytes(false, &mut |bytes| gather::scatter(&packed, bytes, desc))
 }
 
+/// Copies a device array whose device is known, and waits for it.
 #[allow(
     unsafe_code,
     reason = "reads memory that the protocols vouch for, not the compiler"
 )]
-fn copy_from<T: DeviceStorable + Copy>(array: &Located<'_>, view: ViewMut<'_, T>) -> Result<()> {
+pub(crate) fn copy_from<T: DeviceStorable + Copy>(
+    array: &Located<'_>,
+    view: ViewMut<'_, T>,
+) -> Result<()> {
     array.wait_for_producer()?;
     // SAFETY: (1) the protocols promise that the array lies in memory of the device that `located`
     // asked the driver about; (2) `array` borrows the owner, and the stream is waited for below before

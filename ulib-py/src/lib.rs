@@ -2,7 +2,7 @@
 //!
 //! Python code imports the package `uLib`, which re-exports what is here. Reading order:
 //! [`cell`] (how an object is shared between threads), [`source`] (which array of which object),
-//! [`placement`] and [`bulk`] (what every class can do), `objects` (one file per class), `interop` (one
+//! [`placement`], [`numeric`] and [`bulk`] (what every class can do), `objects` (one file per class), `interop` (one
 //! file per protocol), [`errors`] (which exception).
 
 mod args;
@@ -20,11 +20,13 @@ mod interpreter;
 mod items;
 mod lease;
 mod log;
+mod numeric;
 mod objects;
 mod persist;
 mod placement;
 mod source;
 mod stream;
+mod together;
 mod view;
 
 use pyo3::prelude::*;
@@ -46,6 +48,7 @@ fn _ulib(module: &Bound<'_, PyModule>) -> PyResult<()> {
 fn classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<placement::Placed>()?;
     module.add_class::<placement::Transfers>()?;
+    module.add_class::<numeric::Numeric>()?;
     module.add_class::<bulk::BulkArray>()?;
     module.add_class::<view::ArrayView>()?;
     module.add_class::<lease::DeviceView>()?;

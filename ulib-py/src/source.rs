@@ -159,9 +159,9 @@ pub(crate) enum Which {
 }
 
 /// A question to an object, run under its lock.
-type Question<'a> = &'a mut (dyn FnMut(&dyn Object) + Send);
+pub(crate) type Question<'a> = &'a mut (dyn FnMut(&dyn Object) + Send);
 /// A change to an object, run under its lock.
-type Change<'a> = &'a mut (dyn FnMut(&mut dyn Object) + Send);
+pub(crate) type Change<'a> = &'a mut (dyn FnMut(&mut dyn Object) + Send);
 
 /// A [`Shared`] object whose type is forgotten.
 pub(crate) trait Holder: Send + Sync {
@@ -174,6 +174,13 @@ pub(crate) trait Holder: Send + Sync {
 
     /// Sets the value of one voxel of an image.
     fn set_value(&self, py: Python<'_>, place: Place, value: f32) -> Result<()>;
+
+    /// See [`Shared::check`].
+    fn check(&self) -> Result<()>;
+    /// See [`Shared::read_detached`].
+    fn read_detached(&self, question: Question<'_>) -> Result<()>;
+    /// See [`Shared::write_detached`].
+    fn write_detached(&self, change: Change<'_>) -> Result<()>;
 }
 
 impl<T: Object> Holder for Shared<T> {
@@ -229,6 +236,24 @@ impl<T: Object> Holder for Shared<T> {
                 })
             },
         )
+    }
+
+    fn check(&self) -> Result<()> {
+        self.check()
+    }
+
+    fn read_detached(&self, question: Question<'_>) -> Result<()> {
+        self.read_detached(|object| {
+            question(object);
+            Ok(())
+        })
+    }
+
+    fn write_detached(&self, change: Change<'_>) -> Result<()> {
+        self.write_detached(|object| {
+            change(object);
+            Ok(())
+        })
     }
 }
 
@@ -299,6 +324,17 @@ impl Source {
         Arc::as_ptr(&self.holder).cast::<()>() as usize
     }
 
+    /// The same array; of an image that shows its flat one, the grid.
+    pub(crate) fn grid_or_own(&self, py: Python<'_>) -> Result<Source> {
+        let which = self
+            .holder
+            .peek(py, |object| Ok(self.which.grid_or_own(object)))?;
+        Ok(Source {
+            holder: self.holder.clone(),
+            which,
+        })
+    }
+
     /// Dtype and layout now.
     pub(crate) fn describe(&self, py: Python<'_>) -> Result<Desc> {
         self.holder.peek(py, |object| self.which.of(object))
@@ -348,6 +384,14 @@ impl Which {
         match self {
             Which::Own => Ok(object.arrays().ok_or_else(no_array)?.dtype()),
             Which::Grid | Which::Field(_) | Which::GridField(_) => Ok(self.of(object)?.dtype),
+        }
+    }
+
+    /// The same array of `object`; of an image that shows its flat one, the grid.
+    pub(crate) fn grid_or_own(&self, object: &dyn Object) -> Which {
+        match self {
+            Which::Own if object.image().is_some() => Which::Grid,
+            other => other.clone(),
         }
     }
 

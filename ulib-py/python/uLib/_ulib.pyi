@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import Any, Final, final
+from typing import Any, Final, Literal, Protocol, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -35,6 +35,7 @@ __all__ = [
     "MultiVoxImage",
     "MuonScatterCollection",
     "VoxImage",
+    "Numeric",
     "Placed",
     "Transfers",
     "ArrayView",
@@ -111,8 +112,92 @@ class Placed:
     def IsShared(self) -> bool:
         """Whether somebody outside may be using the device copy."""
 
+class _DeviceArray(Protocol):
+    """An array of another library on a device."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+
+_Operand: TypeAlias = ArrayLike | _DeviceArray
+_Condition: TypeAlias = Literal["<", "<=", ">", ">=", "==", "!=", "between", "nan", "finite"]
+
 @disjoint_base
-class BulkArray(Placed):
+class Numeric(Placed):
+    """An object whose numbers are worked on where they are.
+
+    Without ``out`` an operation changes the object; with it the object is left alone. An operand is a number, an object of uLib
+    of the same shape and element type in the same place, or an array of another library there.
+    """
+
+    def Fill(self, value: float) -> None:
+        """Sets every element, where the array is."""
+    def Scale(self, factor: float) -> None:
+        """Multiplies every element, where the array is."""
+    def Add(self, other: _Operand, out: Numeric | None = None) -> None:
+        """Adds ``other``. Integers wrap."""
+    def Subtract(self, other: _Operand, out: Numeric | None = None) -> None:
+        """Subtracts ``other``. Integers wrap."""
+    def Multiply(self, other: _Operand, out: Numeric | None = None) -> None:
+        """Multiplies by ``other``. Integers wrap."""
+    def Divide(self, other: _Operand, out: Numeric | None = None) -> None:
+        """Divides by ``other``. Integers truncate, and by zero give 0."""
+    def Minimum(self, other: _Operand, out: Numeric | None = None) -> None:
+        """The smaller of every element and ``other``; NaN if one is."""
+    def Maximum(self, other: _Operand, out: Numeric | None = None) -> None:
+        """The larger of every element and ``other``; NaN if one is."""
+    def Power(self, other: _Operand, out: Numeric | None = None) -> None:
+        """Raises every element to the power ``other``; floats only."""
+    def Abs(self, out: Numeric | None = None) -> None:
+        """The magnitude of every element."""
+    def Negate(self, out: Numeric | None = None) -> None:
+        """Every element with the other sign. Integers wrap."""
+    def Sqrt(self, out: Numeric | None = None) -> None:
+        """The square root of every element; floats only."""
+    def Exp(self, out: Numeric | None = None) -> None:
+        """e to the power of every element; floats only."""
+    def Log(self, out: Numeric | None = None) -> None:
+        """The natural logarithm of every element; floats only."""
+    def Clamp(self, low: _Operand, high: _Operand, out: Numeric | None = None) -> None:
+        """Limits every element to the range from ``low`` to ``high``."""
+    def Fma(self, b: _Operand, c: _Operand, out: Numeric | None = None) -> None:
+        """Multiplies by ``b`` and adds ``c``, with one rounding."""
+    def Axpy(self, factor: float, x: _Operand) -> None:
+        """Adds ``factor * x``, with one rounding."""
+    def Threshold(
+        self,
+        condition: _Condition,
+        *limits: float,
+        inside: float = 1,
+        outside: float = 0,
+        out: Numeric | None = None,
+    ) -> None:
+        """``inside`` where an element meets a condition, ``outside`` elsewhere: ``Threshold('<', 3)``."""
+    def Mask(self, mask: _Operand, outside: float = 0, out: Numeric | None = None) -> None:
+        """Keeps every element where ``mask`` is not zero, and sets the others to ``outside``."""
+    def CopyFrom(self, other: _Operand) -> None:
+        """Takes the numbers of ``other``, converted to the type of this array."""
+    def Sum(self, axis: int | Iterable[int] | None = None, keepdims: bool = False) -> Any:
+        """The sum of all elements, or the sums over some axes, where the array is."""
+    def __add__(self, other: float | Numeric, /) -> Self: ...
+    def __radd__(self, other: float, /) -> Self: ...
+    def __iadd__(self, other: _Operand, /) -> Self: ...  # type: ignore[misc]
+    def __sub__(self, other: float | Numeric, /) -> Self: ...
+    def __rsub__(self, other: float, /) -> Self: ...
+    def __isub__(self, other: _Operand, /) -> Self: ...  # type: ignore[misc]
+    def __mul__(self, other: float | Numeric, /) -> Self: ...
+    def __rmul__(self, other: float, /) -> Self: ...
+    def __imul__(self, other: _Operand, /) -> Self: ...  # type: ignore[misc]
+    def __truediv__(self, other: float | Numeric, /) -> Self: ...
+    def __rtruediv__(self, other: float, /) -> Self: ...
+    def __itruediv__(self, other: _Operand, /) -> Self: ...  # type: ignore[misc]
+    def __pow__(self, other: float | Numeric, modulo: None = None, /) -> Self: ...
+    def __rpow__(self, other: float, modulo: None = None, /) -> Self: ...
+    def __ipow__(self, other: _Operand, /) -> Self: ...  # type: ignore[misc]
+    def __neg__(self) -> Self: ...
+    def __abs__(self) -> Self: ...
+
+@disjoint_base
+class BulkArray(Numeric):
     """An object whose numbers other libraries see as an array."""
 
     @property
@@ -128,12 +213,6 @@ class BulkArray(Placed):
         """The array as a new NumPy array."""
     def SetValues(self, values: Any) -> None:
         """Sets every element from an array of the host or of a device."""
-    def Fill(self, value: float) -> None:
-        """Sets every element, where the array is."""
-    def Scale(self, factor: float) -> None:
-        """Multiplies every element, where the array is."""
-    def Sum(self, axis: int | Iterable[int] | None = None) -> Any:
-        """The sum of all elements, or the sums over some axes, where the array is."""
     def DeviceView(self) -> DeviceView:
         """The array on its device, lent for as long as the view lives."""
     def HostView(self) -> HostView:

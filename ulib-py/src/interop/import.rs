@@ -17,7 +17,7 @@ use super::host_array::HostArray;
 use crate::bulk::BulkArray;
 use crate::cell::drop_detached;
 use crate::errors::IntoPyResult;
-use crate::items::items;
+use crate::items::{items, refuse_masked};
 use crate::source::Source;
 
 const PROTOCOL: &str = "__cuda_array_interface__";
@@ -83,20 +83,36 @@ impl Incoming {
                 None => Ok(Incoming::Host(HostArray::of(object, dtype, op)?)),
             };
         }
-        // DLPack first: it has an end, where reading the other marks its object as shared for good.
-        if let Some((kind, id)) = dlpack::import::device_of(object)?
-            && (kind == abi::CUDA || kind == abi::CUDA_MANAGED)
-        {
-            let array = DeviceArray::from_dlpack(object, id)?;
-            return Ok(Incoming::Device(array.of_type(dtype, op)?));
+        match DeviceArray::of(object)? {
+            Some(array) => Ok(Incoming::Device(array.of_type(dtype, op)?)),
+            None => Ok(Incoming::Host(HostArray::of(object, dtype, op)?)),
         }
-        if let Some(interface) = object.getattr_opt(intern!(py, "__cuda_array_interface__"))?
-            && !interface.is_none()
-        {
-            let array = DeviceArray::from_interface(object, &interface)?;
-            return Ok(Incoming::Device(array.of_type(dtype, op)?));
+    }
+
+    /// The array that `object`, which is none of ours, offers, with whatever element type it has.
+    pub(crate) fn of_any(object: &Bound<'_, PyAny>, op: &'static str) -> PyResult<(DType, Self)> {
+        if let Some(array) = DeviceArray::of(object)? {
+            return Ok((array.dtype, Incoming::Device(array)));
         }
-        Ok(Incoming::Host(HostArray::of(object, dtype, op)?))
+        let py = object.py();
+        refuse_masked(op, object)?;
+        let array = py
+            .import(intern!(py, "numpy"))?
+            .call_method1(intern!(py, "asarray"), (object,))?;
+        let native = array
+            .getattr(intern!(py, "dtype"))?
+            .call_method1(intern!(py, "newbyteorder"), ("=",))?
+            .getattr(intern!(py, "str"))?;
+        let dtype = match DType::from_typestr(&native.extract::<String>()?) {
+            Ok(dtype) => dtype,
+            Err(_) => {
+                let (kind, found) = (object.get_type().name()?, native);
+                return Err(PyTypeError::new_err(format!(
+                    "{op}: a {kind} with elements of type {found} is no array of numbers"
+                )));
+            }
+        };
+        Ok((dtype, Incoming::Host(HostArray::of(&array, dtype, op)?)))
     }
 
     pub(crate) fn shape(&self) -> &[usize] {
@@ -108,6 +124,22 @@ impl Incoming {
 }
 
 impl DeviceArray {
+    /// The device array that `object`, which is none of ours, offers, if it does.
+    fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        // DLPack first: it has an end, where reading the other marks its object as shared for good.
+        if let Some((kind, id)) = dlpack::import::device_of(object)?
+            && (kind == abi::CUDA || kind == abi::CUDA_MANAGED)
+        {
+            return DeviceArray::from_dlpack(object, id).map(Some);
+        }
+        match object.getattr_opt(intern!(object.py(), "__cuda_array_interface__"))? {
+            Some(interface) if !interface.is_none() => {
+                DeviceArray::from_interface(object, &interface).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// The device array of an object of ours, lent until the copy is done: whatever other threads do meanwhile, the memory stays.
     /// None when its numbers are not on a device and would not go there.
     fn from_own(py: Python<'_>, source: &Source) -> PyResult<Option<Self>> {
