@@ -6,7 +6,7 @@ use ulib_core::Result;
 use crate::collections::Collection;
 use crate::event_table::EventTable;
 use crate::multi_vox_image::MultiVoxImage;
-use crate::ops::{self, Element, Input, MaskOf, Predicate, Real};
+use crate::ops::{self, Bins, Countable, Element, Input, MaskOf, Predicate, Real};
 use crate::view::{View, ViewMut};
 use crate::vox_image::VoxImage;
 use crate::voxel::Voxel;
@@ -22,7 +22,7 @@ use crate::voxel::Voxel;
 /// | [`EventTable`] | the cells, indexed `[row, column]` |
 /// | [`Collection`] of numbers | its elements |
 ///
-/// Operations into an output of the caller's and into new arrays take [`numbers`](Self::numbers).
+/// Operations into an output of the caller's, into new arrays, and over other axes take [`numbers`](Self::numbers).
 ///
 /// # Examples
 /// ```
@@ -37,7 +37,7 @@ use crate::voxel::Voxel;
 /// assert_eq!(image.sum()?, 36.0);
 /// assert_eq!(image.sum_axes(&[0, 1])?.as_slice(), Some(&[12.0; 3][..]));
 /// image.threshold(Predicate::Greater(2.5), 1.0, 0.0)?;
-/// assert_eq!(image.sum()?, 12.0);
+/// assert_eq!((image.sum()?, image.mean()?, image.max()?), (12.0, 1.0, 1.0));
 /// # Ok::<(), ulib_core::Error>(())
 /// ```
 pub trait Compute {
@@ -193,6 +193,64 @@ pub trait Compute {
     /// along x, with one total for every slice of constant x.
     fn sum_axes(&self, axes: &[usize]) -> Result<ArrayD<<Self::Number as Element>::Sum>> {
         ops::sum(&self.numbers()?, axes)
+    }
+
+    /// The mean of all numbers; NaN of none.
+    fn mean(&self) -> Result<f64> {
+        ops::mean_all(&self.numbers()?)
+    }
+
+    /// The variance of all numbers, divided by their number less `ddof`.
+    fn variance(&self, ddof: usize) -> Result<f64> {
+        ops::variance_all(&self.numbers()?, ddof)
+    }
+
+    /// The Euclidean norm of all numbers.
+    fn norm(&self) -> Result<f64> {
+        ops::norm_all(&self.numbers()?)
+    }
+
+    /// The sum of the products with other numbers of the same shape.
+    fn dot(&self, other: &View<'_, Self::Number>) -> Result<<Self::Number as Element>::Sum> {
+        ops::dot_all(&self.numbers()?, other)
+    }
+
+    /// The smallest number.
+    fn min(&self) -> Result<Self::Number> {
+        ops::min_all(&self.numbers()?)
+    }
+
+    /// The largest number.
+    fn max(&self) -> Result<Self::Number> {
+        ops::max_all(&self.numbers()?)
+    }
+
+    /// Where the first of the smallest numbers is, counted in C order of the axes.
+    fn argmin(&self) -> Result<u64> {
+        ops::argmin_all(&self.numbers()?)
+    }
+
+    /// Where the first of the largest numbers is, counted in C order of the axes.
+    fn argmax(&self) -> Result<u64> {
+        ops::argmax_all(&self.numbers()?)
+    }
+
+    /// How many numbers meet a condition.
+    fn count_where(&self, condition: Predicate<Self::Number>) -> Result<u64> {
+        ops::count_all(&self.numbers()?, condition)
+    }
+
+    /// The quantiles `qs` of all numbers.
+    fn quantiles(&self, qs: &[f64]) -> Result<Vec<f64>> {
+        ops::quantile_all(&self.numbers()?, qs)
+    }
+
+    /// How many numbers are in each of `bins`.
+    fn histogram(&self, bins: &Bins) -> Result<Vec<u64>>
+    where
+        Self::Number: Countable,
+    {
+        ops::histogram(&self.numbers()?, bins)
     }
 }
 

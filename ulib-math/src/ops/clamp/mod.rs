@@ -1,5 +1,7 @@
 //! [`clamp()`], [`clamp_into`], [`clamp_in_place`]: into a range.
 
+use std::cmp::Ordering;
+
 use ulib_core::{Error, Result};
 
 use super::element::Element;
@@ -78,12 +80,17 @@ fn definition<T: Element>(a: T, low: T, high: T) -> T {
 
 fn check<T: Element>(inputs: &Inputs<'_, T>) -> Result<()> {
     match (&inputs.b, &inputs.c) {
-        (Input::Scalar(low), Input::Scalar(high)) if !(low <= high) => Err(Error::invalid(
-            "clamp",
-            "range",
-            format_args!("{low} to {high}"),
-            "a lower limit and one that is not below it",
-        )),
+        // NaN is not in order with anything.
+        (Input::Scalar(low), Input::Scalar(high))
+            if low.partial_cmp(high).is_none_or(Ordering::is_gt) =>
+        {
+            Err(Error::invalid(
+                "clamp",
+                "range",
+                format_args!("{low} to {high}"),
+                "a lower limit and one that is not below it",
+            ))
+        }
         _ => Ok(()),
     }
 }

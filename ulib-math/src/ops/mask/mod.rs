@@ -20,14 +20,14 @@ mod sealed {
         const BYTES: bool;
 
         /// Whether the mask leaves what is there.
-        fn is_set(self) -> bool;
+        fn leaves(self) -> bool;
     }
 
     impl<T: Element> Sealed<T> for T {
         const BYTES: bool = false;
 
         #[inline(always)]
-        fn is_set(self) -> bool {
+        fn leaves(self) -> bool {
             self != T::default()
         }
     }
@@ -36,7 +36,7 @@ mod sealed {
         const BYTES: bool = true;
 
         #[inline(always)]
-        fn is_set(self) -> bool {
+        fn leaves(self) -> bool {
             self != 0
         }
     }
@@ -45,7 +45,7 @@ mod sealed {
         const BYTES: bool = true;
 
         #[inline(always)]
-        fn is_set(self) -> bool {
+        fn leaves(self) -> bool {
             self != Bool8::default()
         }
     }
@@ -133,7 +133,7 @@ fn kernels<T: Element, M: MaskOf<T>>() -> (&'static Operation, Number) {
 }
 
 fn definition<T: Element, M: MaskOf<T>>(outside: T) -> impl Fn(T, M, T) -> T + Sync {
-    move |a, mask, _| if mask.is_set() { a } else { outside }
+    move |a, mask, _| if mask.leaves() { a } else { outside }
 }
 
 fn extra<T: Element>(outside: T) -> Extra {
