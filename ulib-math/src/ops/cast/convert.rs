@@ -8,7 +8,7 @@ mod sealed {
 }
 
 /// A number that [`cast`](super::cast()) converts from and to: `i8`, `u8`, `i16`, `u16`, `i32`, `u32`, `i64`, `u64`,
-/// [`f16`], [`bf16`], `f32`, `f64`.
+/// [`struct@f16`], [`bf16`], `f32`, `f64`.
 ///
 /// Sealed: every pair has a kernel. Each number is one of `i64`, `u64`, `f32` and `f64` exactly, and a cast goes by way of that.
 pub trait Castable: DeviceStorable + sealed::Sealed {
