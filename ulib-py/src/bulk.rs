@@ -14,6 +14,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyMemoryView, PyTuple};
 
+use crate::args::whole;
+use crate::compute::reductions::{self, Over};
 use crate::errors::IntoPyResult;
 use crate::host_view::HostView;
 use crate::incoming;
@@ -87,6 +89,144 @@ impl BulkArray {
             _ => self.source.grid_or_own(py).py()?,
         };
         incoming::assign(py, &source, values, OP)
+    }
+
+    /// The sum of all elements, or the sums over ``axis`` (one or several), where the array is.
+    ///
+    /// The axes of an image are those of its grid, ``(nz, ny, nx)``. Floats are summed in double
+    /// precision, in an order that does not depend on where: the same bits everywhere.
+    #[pyo3(signature = (axis=None, keepdims=false))]
+    fn Sum<'py>(
+        &self,
+        py: Python<'py>,
+        axis: Option<&Bound<'py, PyAny>>,
+        keepdims: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        reductions::sum(py, &self.source, Over { axis, keepdims })
+    }
+
+    /// The mean, over all elements or over ``axis``: a float64.
+    #[pyo3(signature = (axis=None, keepdims=false))]
+    fn Mean<'py>(
+        &self,
+        py: Python<'py>,
+        axis: Option<&Bound<'py, PyAny>>,
+        keepdims: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        reductions::mean(py, &self.source, Over { axis, keepdims })
+    }
+
+    /// The Euclidean norm, over all elements or over ``axis``: a float64.
+    #[pyo3(signature = (axis=None, keepdims=false))]
+    fn Norm<'py>(
+        &self,
+        py: Python<'py>,
+        axis: Option<&Bound<'py, PyAny>>,
+        keepdims: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        reductions::norm(py, &self.source, Over { axis, keepdims })
+    }
+
+    /// The smallest element, or those over ``axis``; NaN if one is.
+    #[pyo3(signature = (axis=None, keepdims=false))]
+    fn Min<'py>(
+        &self,
+        py: Python<'py>,
+        axis: Option<&Bound<'py, PyAny>>,
+        keepdims: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        reductions::min(py, &self.source, Over { axis, keepdims })
+    }
+
+    /// The largest element, or those over ``axis``; NaN if one is.
+    #[pyo3(signature = (axis=None, keepdims=false))]
+    fn Max<'py>(
+        &self,
+        py: Python<'py>,
+        axis: Option<&Bound<'py, PyAny>>,
+        keepdims: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        reductions::max(py, &self.source, Over { axis, keepdims })
+    }
+
+    /// Where the first smallest element is: its flat index, or indices along ``axis``.
+    #[pyo3(signature = (axis=None, keepdims=false))]
+    fn ArgMin<'py>(
+        &self,
+        py: Python<'py>,
+        axis: Option<&Bound<'py, PyAny>>,
+        keepdims: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        reductions::arg_min(py, &self.source, Over { axis, keepdims })
+    }
+
+    /// Where the first largest element is: its flat index, or indices along ``axis``.
+    #[pyo3(signature = (axis=None, keepdims=false))]
+    fn ArgMax<'py>(
+        &self,
+        py: Python<'py>,
+        axis: Option<&Bound<'py, PyAny>>,
+        keepdims: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        reductions::arg_max(py, &self.source, Over { axis, keepdims })
+    }
+
+    /// The quantile ``q``, linear between the nearest two elements; of several along a first axis.
+    #[pyo3(signature = (q, axis=None, keepdims=false))]
+    fn Quantile<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        axis: Option<&Bound<'py, PyAny>>,
+        keepdims: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        reductions::quantile(py, &self.source, q, Over { axis, keepdims })
+    }
+
+    /// The variance, over all elements or over ``axis``: a float64.
+    #[pyo3(signature = (axis=None, ddof=0, keepdims=false))]
+    fn Variance<'py>(
+        &self,
+        py: Python<'py>,
+        axis: Option<&Bound<'py, PyAny>>,
+        #[pyo3(from_py_with = whole)] ddof: i128,
+        keepdims: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        reductions::variance(py, &self.source, ddof, Over { axis, keepdims })
+    }
+
+    /// How many elements meet a condition, which is written as for ``Threshold``: ``CountWhere('<', 3)``.
+    #[pyo3(signature = (condition, *limits, axis=None, keepdims=false))]
+    fn CountWhere<'py>(
+        &self,
+        py: Python<'py>,
+        condition: &str,
+        limits: &Bound<'py, PyTuple>,
+        axis: Option<&Bound<'py, PyAny>>,
+        keepdims: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let over = Over { axis, keepdims };
+        reductions::count_where(py, &self.source, condition, limits, over)
+    }
+
+    /// The sum of the products with the elements of ``other``.
+    #[pyo3(signature = (other))]
+    fn Dot<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        reductions::dot(other.py(), &self.source, other)
+    }
+
+    /// How many elements fall into each of ``bins`` (a number, or their edges), and the edges.
+    ///
+    /// The last bin includes its upper edge. ``range`` goes with a number; without it the bins go from the smallest to the
+    /// largest element.
+    #[pyo3(signature = (bins=None, range=None), text_signature = "($self, bins=10, range=None)")]
+    fn Histogram<'py>(
+        &self,
+        py: Python<'py>,
+        bins: Option<&Bound<'py, PyAny>>,
+        range: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        reductions::histogram(py, &self.source, bins, range)
     }
 
     /// The array on its device, lent for as long as the view lives.

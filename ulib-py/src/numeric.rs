@@ -5,10 +5,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::compute;
 use crate::compute::elementwise::{self, Target};
 use crate::compute::operand::{Value, is_number};
-use crate::compute::reductions::{self, Over};
-use crate::compute::{self};
 use crate::placement::Placed;
 use crate::source::Source;
 use crate::view::ArrayView;
@@ -242,20 +241,6 @@ impl Numeric {
     #[pyo3(signature = (other))]
     fn CopyFrom(&self, py: Python<'_>, other: &Any<'_>) -> PyResult<()> {
         elementwise::copy_from(py, &self.source, other)
-    }
-
-    /// The sum of all elements, or the sums over ``axis`` (one or several), where the array is.
-    ///
-    /// The axes of an image are those of its grid, ``(nz, ny, nx)``. Floats are summed in double
-    /// precision, in an order that does not depend on where: the same bits everywhere.
-    #[pyo3(signature = (axis=None, keepdims=false))]
-    fn Sum<'py>(
-        &self,
-        py: Python<'py>,
-        axis: Option<&Any<'py>>,
-        keepdims: bool,
-    ) -> PyResult<Any<'py>> {
-        reductions::sum(py, &self.source, Over { axis, keepdims })
     }
 
     fn __add__<'py>(slf: &Bound<'py, Self>, other: Term<'py>) -> PyResult<Any<'py>> {

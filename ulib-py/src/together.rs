@@ -39,6 +39,11 @@ impl<'a> Objects<'a> {
         Ok((changed, Others(self.read)))
     }
 
+    /// The objects to be read only.
+    pub(crate) fn others(&self) -> Others<'a> {
+        Others(self.read)
+    }
+
     /// The same for a shorter time.
     fn shortened<'b>(self) -> Objects<'b>
     where

@@ -729,14 +729,16 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
 
 if PAGE.exists():
 
-    def test_the_example_of_the_page(mode):
-        section = PAGE.read_text().split("## Operations")[1]
-        program = section.split("```python")[1].split("```")[0]
-        exec(compile(program, str(PAGE), "exec"), {"uLib": uLib})
+    def test_the_examples_of_the_page():
+        section = PAGE.read_text().split("\n## Operations")[1].split("\n## ")[0]
+        programs = [rest.split("```")[0] for rest in section.split("```python")[1:]]
+        assert len(programs) == 2
+        for program in programs:
+            exec(compile(program, str(PAGE), "exec"), {"uLib": uLib, "numpy": np})
 
 
 def test_signatures_are_shown():
     assert uLib.VoxImage.Add.__text_signature__ == "($self, other, out=None)"
     assert uLib.VoxImage.Threshold.__text_signature__ == "($self, condition, *limits, inside=1, outside=0, out=None)"
     for name in ("Add", "Fma", "Threshold", "Mask", "CopyFrom", "Sum"):
-        assert getattr(uLib.Numeric, name).__doc__
+        assert getattr(uLib.VoxImage, name).__doc__

@@ -176,8 +176,6 @@ class Numeric(Placed):
         """Keeps every element where ``mask`` is not zero, and sets the others to ``outside``."""
     def CopyFrom(self, other: _Operand) -> None:
         """Takes the numbers of ``other``, converted to the type of this array."""
-    def Sum(self, axis: int | Iterable[int] | None = None, keepdims: bool = False) -> Any:
-        """The sum of all elements, or the sums over some axes, where the array is."""
     def __add__(self, other: float | Numeric, /) -> Self: ...
     def __radd__(self, other: float, /) -> Self: ...
     def __iadd__(self, other: _Operand, /) -> Self: ...  # type: ignore[misc]
@@ -213,6 +211,42 @@ class BulkArray(Numeric):
         """The array as a new NumPy array."""
     def SetValues(self, values: Any) -> None:
         """Sets every element from an array of the host or of a device."""
+    def Sum(self, axis: int | Iterable[int] | None = None, keepdims: bool = False) -> Any:
+        """The sum of all elements, or the sums over some axes, where the array is."""
+    def Mean(self, axis: int | Iterable[int] | None = None, keepdims: bool = False) -> Any:
+        """The mean, over all elements or over some axes."""
+    def Variance(
+        self, axis: int | Iterable[int] | None = None, ddof: int = 0, keepdims: bool = False
+    ) -> Any:
+        """The variance, over all elements or over some axes."""
+    def Norm(self, axis: int | Iterable[int] | None = None, keepdims: bool = False) -> Any:
+        """The Euclidean norm, over all elements or over some axes."""
+    def Min(self, axis: int | Iterable[int] | None = None, keepdims: bool = False) -> Any:
+        """The smallest element, or those over some axes; NaN if one is."""
+    def Max(self, axis: int | Iterable[int] | None = None, keepdims: bool = False) -> Any:
+        """The largest element, or those over some axes; NaN if one is."""
+    def ArgMin(self, axis: int | Iterable[int] | None = None, keepdims: bool = False) -> Any:
+        """Where the first smallest element is: its flat index, or indices along an axis."""
+    def ArgMax(self, axis: int | Iterable[int] | None = None, keepdims: bool = False) -> Any:
+        """Where the first largest element is: its flat index, or indices along an axis."""
+    def CountWhere(
+        self,
+        condition: _Condition,
+        *limits: float,
+        axis: int | Iterable[int] | None = None,
+        keepdims: bool = False,
+    ) -> Any:
+        """How many elements meet a condition: ``CountWhere('<', 3)``."""
+    def Dot(self, other: _Operand) -> Any:
+        """The sum of the products with the elements of ``other``."""
+    def Quantile(
+        self, q: float | Iterable[float], axis: int | Iterable[int] | None = None, keepdims: bool = False
+    ) -> Any:
+        """The quantile ``q``, linear between the nearest two elements; of several along a first axis."""
+    def Histogram(
+        self, bins: int | Iterable[float] = 10, range: Iterable[float] | None = None
+    ) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+        """How many elements fall into each bin, and the edges of the bins."""
     def DeviceView(self) -> DeviceView:
         """The array on its device, lent for as long as the view lives."""
     def HostView(self) -> HostView:

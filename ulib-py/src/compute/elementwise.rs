@@ -11,7 +11,7 @@ use super::operand::{Alias, AnyArray, Argument, Operand, Place, Value, output};
 use super::{Numeric, changed, numbers, of_castable, of_elements, reals};
 use crate::args::number;
 use crate::errors::IntoPyResult;
-use crate::source::{Source, Which};
+use crate::source::{Source, Which, block};
 use crate::together::{self, Objects};
 
 /// Where an operation puts its result.
@@ -276,6 +276,31 @@ fn of_other<T: Numeric, M: DeviceStorable + Copy>(
             .ok_or_else(|| changed(op))?;
         let out = T::view_mut(object.view_mut(&which)?).ok_or_else(|| changed(op))?;
         work(a, &other, out)
+    })
+    .py()
+}
+
+/// Runs `work` with the array of `own` and that of `other`, both to be read.
+pub(super) fn with_other<T: Numeric, R: Send>(
+    py: Python<'_>,
+    op: &'static str,
+    own: &Source,
+    other: &Bound<'_, PyAny>,
+    work: impl FnOnce(&View<'_, T>, &View<'_, T>) -> Result<R> + Send,
+) -> PyResult<R> {
+    let other = Argument::<T>::array(op, Value::Given("other", other))?;
+    let target = Target::own(own);
+    let all = sources(std::slice::from_ref(&other)).chain([own]);
+    together::hold(py, None, all, |objects| {
+        let (place, _) = at(op, &target, &objects, &[other.shape(&objects)?])?;
+        if place.desc.dtype != T::dtype() {
+            return Err(changed(op));
+        }
+        let ready = place.ready(&objects, &other, Alias::Share)?;
+        let others = objects.others();
+        let own = View::new(block(others.get(own)?)?, place.desc.layout)?;
+        let other = ready.view(&other, &others)?.ok_or_else(|| changed(op))?;
+        work(&own, &other)
     })
     .py()
 }

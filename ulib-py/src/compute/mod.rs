@@ -9,7 +9,7 @@ use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use ulib_core::{DType, Error};
-use ulib_math::ops::{self, Element};
+use ulib_math::ops::{self, Countable, Element};
 use ulib_math::view::ViewMut;
 
 use crate::args::number;
@@ -17,7 +17,9 @@ use crate::errors::IntoPyResult;
 use crate::source::{AnyViewMut, Source};
 
 /// A number type that arrays of objects have and operations take.
-pub(crate) trait Numeric: Element + From<u8> + for<'py> FromPyObjectOwned<'py> {
+pub(crate) trait Numeric:
+    Element + Countable + From<u8> + Into<f64> + for<'py> FromPyObjectOwned<'py>
+{
     /// The view, if its elements are of this type.
     fn view_mut(view: AnyViewMut<'_>) -> Option<ViewMut<'_, Self>>;
 }
