@@ -1,7 +1,8 @@
 //! The Python classes of uLib: thin wrappers of `ulib-math` with the array protocols.
 //!
 //! Python code imports the package `uLib`, which re-exports what is here. Reading order:
-//! [`cell`] (how an object is shared between threads), [`source`] (which array of which object),
+//! [`cell`] (how an object is shared between threads), [`holder`] and [`together`] (one and several of any type), [`source`] (which
+//! array of which object),
 //! [`placement`], [`numeric`] and [`bulk`] (what every class can do), `objects` (one file per class), `interop` (one
 //! file per protocol), [`errors`] (which exception).
 
@@ -12,6 +13,7 @@ mod compute;
 mod device;
 mod errors;
 mod gather;
+mod holder;
 mod hooks;
 mod host_view;
 mod incoming;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::bulk::BulkArray;
 use crate::errors::IntoPyResult;
-use crate::source::{Holder, Which};
+use crate::source::{Holder, Source, Which};
 
 /// An array over the memory of an object: the grid of an image, or one field of every element.
 ///
@@ -26,6 +26,24 @@ impl ArrayView {
     ) -> PyResult<Bound<'_, ArrayView>> {
         holder.peek(py, |object| which.of(object)).py()?;
         Bound::new(py, BulkArray::bases(holder, which).add_subclass(ArrayView))
+    }
+
+    /// The end of `object.Name += other`, where Python hands the view back to the object. Nothing else can be put there.
+    pub(crate) fn put_back(
+        holder: Arc<dyn Holder>,
+        name: &str,
+        given: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let own = Source {
+            holder,
+            which: Which::Field(name.to_owned()),
+        };
+        match given.cast::<BulkArray>() {
+            Ok(view) if view.get().source.is(&own) => Ok(()),
+            _ => Err(PyAttributeError::new_err(format!(
+                "{name} cannot be replaced; {name}.SetValues() sets its elements"
+            ))),
+        }
     }
 }
 

@@ -583,9 +583,14 @@ def test_operators_with_others():
         item.Count + 1
     with pytest.raises(TypeError, match="elements of type f64, not f32"):
         item + table(np.ones(COUNT))
-    view = item.Count
-    view += 1
+    item.Count += 1
     assert item.Count.Sum() == 6 * COUNT
+    muons = uLib.MuonScatterCollection(3)
+    muons.Momentum += 2
+    assert list(muons.Momentum) == [2, 2, 2]
+    for other in (np.ones(COUNT), 3, item.Value, image().Count):
+        with pytest.raises(AttributeError, match=r"Count cannot be replaced; Count.SetValues\(\)"):
+            item.Count = other
     assert (item == item) is True and hash(item) == hash(item)
 
 

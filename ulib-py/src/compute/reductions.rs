@@ -100,7 +100,7 @@ pub(crate) fn dot<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     const OP: &str = "Dot";
     numbers!(OP, own.dtype(py).py()?, T => {
-        let sum = elementwise::with_other::<T, _>(py, OP, own, other, |a, b| ops::dot_all(a, b))?;
+        let sum = elementwise::with_other::<T, _>(py, OP, own, other, ops::dot_all)?;
         sum.into_bound_py_any(py)
     })
 }

@@ -102,10 +102,20 @@ impl MuonScatterCollection {
         self.field(py, "LineIn.origin")
     }
 
+    #[setter(LineInOrigin)]
+    fn put_line_in_origin(&self, view: &Bound<'_, PyAny>) -> PyResult<()> {
+        ArrayView::put_back(self.holder(), "LineIn.origin", view)
+    }
+
     /// The directions before the volume, as an array of its own over the same memory: float32, shape ``(n, 4)``.
     #[getter]
     fn LineInDirection<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, ArrayView>> {
         self.field(py, "LineIn.direction")
+    }
+
+    #[setter(LineInDirection)]
+    fn put_line_in_direction(&self, view: &Bound<'_, PyAny>) -> PyResult<()> {
+        ArrayView::put_back(self.holder(), "LineIn.direction", view)
     }
 
     /// The points of the lines behind the volume, as an array of its own over the same memory: float32, shape ``(n, 4)``.
@@ -114,10 +124,20 @@ impl MuonScatterCollection {
         self.field(py, "LineOut.origin")
     }
 
+    #[setter(LineOutOrigin)]
+    fn put_line_out_origin(&self, view: &Bound<'_, PyAny>) -> PyResult<()> {
+        ArrayView::put_back(self.holder(), "LineOut.origin", view)
+    }
+
     /// The directions behind the volume, as an array of its own over the same memory: float32, shape ``(n, 4)``.
     #[getter]
     fn LineOutDirection<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, ArrayView>> {
         self.field(py, "LineOut.direction")
+    }
+
+    #[setter(LineOutDirection)]
+    fn put_line_out_direction(&self, view: &Bound<'_, PyAny>) -> PyResult<()> {
+        ArrayView::put_back(self.holder(), "LineOut.direction", view)
     }
 
     /// The momenta in GeV, as an array of its own over the same memory: float32, shape ``(n,)``.
@@ -126,10 +146,20 @@ impl MuonScatterCollection {
         self.field(py, "Momentum")
     }
 
+    #[setter(Momentum)]
+    fn put_momentum(&self, view: &Bound<'_, PyAny>) -> PyResult<()> {
+        ArrayView::put_back(self.holder(), "Momentum", view)
+    }
+
     /// The momenta behind the volume in GeV, as an array of its own over the same memory: float32, shape ``(n,)``.
     #[getter]
     fn MomentumPrime<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, ArrayView>> {
         self.field(py, "MomentumPrime")
+    }
+
+    #[setter(MomentumPrime)]
+    fn put_momentum_prime(&self, view: &Bound<'_, PyAny>) -> PyResult<()> {
+        ArrayView::put_back(self.holder(), "MomentumPrime", view)
     }
 
     /// Makes the collection ``count`` muons long: the first ones are kept, new ones are zero.

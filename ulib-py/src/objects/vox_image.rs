@@ -202,10 +202,20 @@ impl VoxImage {
         self.field(py, "Value")
     }
 
+    #[setter(Value)]
+    fn put_value(&self, view: &Bound<'_, PyAny>) -> PyResult<()> {
+        ArrayView::put_back(self.holder(), "Value", view)
+    }
+
     /// The counts (uint32), as an array of their own over the same memory; voxels of 8 bytes only.
     #[getter]
     fn Count<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, ArrayView>> {
         self.field(py, "Count")
+    }
+
+    #[setter(Count)]
+    fn put_count(&self, view: &Bound<'_, PyAny>) -> PyResult<()> {
+        ArrayView::put_back(self.holder(), "Count", view)
     }
 
     fn __copy__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, Self>> {
