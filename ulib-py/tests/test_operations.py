@@ -2,8 +2,10 @@
 
 import gc
 import logging
+import os
 import pathlib
 import pickle
+import signal
 import sys
 import threading
 import time
@@ -689,6 +691,22 @@ def test_the_interpreter_runs_meanwhile(fake):
     fake("bandwidth 0")
     assert ticks > 5, "the operation held the interpreter"
     assert item.GetValue(5) == 2
+
+
+def test_ctrl_c_during_an_operation(fake):
+    item, other = (preferring(uLib.VoxImage(256, 256, 64), "Device") for _ in range(2))
+    other.Fill(2)
+    item.SetValues(np.ones(256 * 256 * 64, np.float32))
+    fake(f"bandwidth {16 << 20}")  # two seconds
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        item.Add(other)
+    timer.join()
+    fake("bandwidth 0")
+    run_all(lambda: item.Fill(1), lambda: other.Fill(2))
+    item.Add(other)
+    assert item.GetValue(7) == 3, "no lock is left"
 
 
 def test_a_forked_child_operates(python):
