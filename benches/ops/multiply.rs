@@ -1,21 +1,11 @@
 use criterion::Criterion;
-use ulib_math::{ops, view::ViewMut};
+use ulib_math::ops;
 
-use crate::support::{everywhere, layouts, sizes};
+use crate::support::elementwise;
 
 pub(crate) fn bench(criterion: &mut Criterion) {
-    for count in sizes() {
-        for (name, bytes, layout) in layouts(count) {
-            everywhere(
-                criterion,
-                &format!("scale f32/{name}/{count}"),
-                bytes,
-                2 * bytes as u64,
-                |block| {
-                    let view = ViewMut::<f32>::new(block, layout.clone()).expect("a view");
-                    ops::scale(view, 1.000_000_1).expect("scale");
-                },
-            );
-        }
-    }
+    elementwise(criterion, "scale", 2, |out, _| ops::scale(out, 1.000_000_1));
+    elementwise(criterion, "multiply", 3, |out, other| {
+        ops::multiply_in_place(out, other)
+    });
 }

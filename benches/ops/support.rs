@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, measurement::WallTime};
-use ulib_core::{Layout, PreferredDevice};
+use ulib_core::{Layout, PreferredDevice, Result};
 use ulib_device::{Device, block::Block};
+use ulib_math::view::{View, ViewMut};
 
 /// Elements a run of `f32` is timed with.
 pub(crate) fn sizes() -> Vec<usize> {
@@ -84,4 +85,34 @@ pub(crate) fn everywhere(
         }
     }
     group.finish();
+}
+
+/// Times an elementwise operation on `f32`, packed and as voxels: `work` changes a view in place and may read another one of
+/// its shape; `arrays` is how many times a call reads or writes a whole array.
+pub(crate) fn elementwise(
+    criterion: &mut Criterion,
+    name: &str,
+    arrays: u64,
+    mut work: impl FnMut(ViewMut<'_, f32>, &View<'_, f32>) -> Result<()> + Send,
+) {
+    for count in sizes() {
+        for (form, bytes, layout) in layouts(count) {
+            // The other follows the first one to where it is.
+            let other = block(bytes);
+            everywhere(
+                criterion,
+                &format!("{name} f32/{form}/{count}"),
+                bytes,
+                arrays * bytes as u64,
+                |own| {
+                    if other.preferred() != own.preferred() {
+                        other.set_preferred(own.preferred()).expect("placement");
+                    }
+                    let view = View::new(&other, layout.clone()).expect("a view");
+                    let out = ViewMut::new(own, layout.clone()).expect("a view");
+                    work(out, &view).expect(name);
+                },
+            );
+        }
+    }
 }

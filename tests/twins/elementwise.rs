@@ -3,7 +3,7 @@
 
 use ulib_core::{DeviceStorable, Layout, Result};
 use ulib_device::block::Block;
-use ulib_math::ops::Input;
+use ulib_math::ops::{self, Input};
 use ulib_math::view::{Element, View, ViewMut};
 
 use crate::common;
@@ -49,7 +49,7 @@ special!(integer: i32 u32 i64 u64);
 
 /// The `k`-th array of `count` values: samples, every fifth of them special, in another order in each array, so that every
 /// pair of special values meets in a long one.
-fn values<T: Special>(k: usize, count: usize) -> Vec<T> {
+pub(crate) fn values<T: Special>(k: usize, count: usize) -> Vec<T> {
     let special = T::SPECIAL;
     let mut values = samples::<T>(count + 7 * k);
     values.drain(..7 * k);
@@ -66,8 +66,8 @@ fn values<T: Special>(k: usize, count: usize) -> Vec<T> {
 enum Call {
     /// Views with the layout of the case.
     Alike,
-    /// The first input is the output.
-    InPlace,
+    /// One of the inputs is the output.
+    Output(usize),
     /// The layout of the case, then others.
     Mixed,
     /// The first input is a number.
@@ -76,16 +76,30 @@ enum Call {
     NumberLast,
 }
 
-const CALLS: [Call; 5] = [
-    Call::Alike,
-    Call::InPlace,
-    Call::Mixed,
-    Call::NumberFirst,
-    Call::NumberLast,
-];
+/// The calls worth telling apart for an operation of `inputs` inputs.
+fn calls(inputs: usize) -> Vec<Call> {
+    let mut calls = vec![Call::Alike, Call::Mixed, Call::NumberFirst];
+    if inputs > 1 {
+        calls.push(Call::NumberLast);
+    }
+    calls.extend((0..inputs).map(Call::Output));
+    calls
+}
+
+/// Cases of more elements are tried with views alike only.
+pub(crate) const LONG: usize = 2500;
+
+/// Grids take turns, so that a call that comes every third, sixth or ninth time gets each of them, too: as large as the
+/// operation likes, one block, three blocks.
+pub(crate) fn grid(turn: usize) -> Option<u32> {
+    [None, Some(1), Some(3)][(turn + turn / 3) % 3]
+}
+
+/// More than any case has.
+pub(crate) const MOST: usize = 20_100;
 
 /// The layout of the case's shape with the axes in reverse order in memory, every second element, from the third on.
-fn spread(shape: &[usize]) -> (usize, Layout) {
+pub(crate) fn spread(shape: &[usize]) -> (usize, Layout) {
     let mut strides = vec![0; shape.len()];
     let mut next = 2;
     for (stride, &len) in strides.iter_mut().zip(shape) {
@@ -101,7 +115,7 @@ fn place(case: &Case, call: Call, k: Option<usize>) -> (usize, Layout) {
     let contiguous = Layout::contiguous(case.layout.shape()).expect("contiguous");
     let of_case = (case.elements, case.layout.clone());
     match (call, k) {
-        (Call::Alike | Call::InPlace, _) | (Call::Mixed, Some(0)) => of_case,
+        (Call::Alike | Call::Output(_), _) | (Call::Mixed, Some(0)) => of_case,
         (Call::Mixed, Some(1)) => spread(case.layout.shape()),
         _ => (contiguous.len(), contiguous),
     }
@@ -112,71 +126,176 @@ pub(crate) fn twins<T: Special, const N: usize>(
     operation: impl Fn([Input<'_, T>; N], ViewMut<'_, T>) -> Result<()> + Sync,
     expected: impl Fn([T; N]) -> T,
 ) {
+    near(operation, expected, T::same);
+}
+
+/// [`twins`] for an operation whose bits are not fixed: `agree` says whether what is found is near enough to what is
+/// expected.
+pub(crate) fn near<T: Special, const N: usize>(
+    operation: impl Fn([Input<'_, T>; N], ViewMut<'_, T>) -> Result<()> + Sync,
+    expected: impl Fn([T; N]) -> T,
+    agree: fn(T, T) -> bool,
+) {
     let mode = common::driver();
-    for case in cases() {
-        for call in CALLS {
-            check(&mode, &case, call, &operation, &expected);
+    let twins = Twins {
+        operation: &operation,
+        expected: &expected,
+        agree,
+        values: std::array::from_fn(|k| values::<T>(k, MOST)),
+    };
+    let mut turn = 0;
+    for case in &cases() {
+        for call in calls(N) {
+            if call == Call::Alike || case.elements <= LONG {
+                twins.check(case, call, mode.has_device().then_some(turn));
+                turn += 1;
+            }
+        }
+    }
+    twins.in_parallel();
+}
+
+/// An operation of inputs that are given in any way, into an output.
+type Operation<'o, T, const N: usize> =
+    &'o (dyn Fn([Input<'_, T>; N], ViewMut<'_, T>) -> Result<()> + Sync);
+
+struct Twins<'o, T, const N: usize> {
+    operation: Operation<'o, T, N>,
+    expected: &'o dyn Fn([T; N]) -> T,
+    agree: fn(T, T) -> bool,
+    /// The beginning of each input's elements, whatever their number.
+    values: [Vec<T>; N],
+}
+
+impl<T: Special, const N: usize> Twins<'_, T, N> {
+    /// On the host, and with a `turn` on the device.
+    fn check(&self, case: &Case, call: Call, turn: Option<usize>) {
+        let number = T::SPECIAL[5];
+        let is_number = |k: usize| {
+            call == Call::NumberFirst && k == 0 || call == Call::NumberLast && k + 1 == N
+        };
+        let places: [(usize, Layout); N] = std::array::from_fn(|k| place(case, call, Some(k)));
+        let (size, layout) = place(case, call, None);
+        let blank: Vec<T> = if let Call::Output(k) = call {
+            self.values[k][..size].to_vec()
+        } else {
+            numbers(size).map(|bits| T::sample(!bits)).collect()
+        };
+        let mut wanted = blank.clone();
+        let offsets: [Vec<usize>; N] = std::array::from_fn(|k| places[k].1.offsets().collect());
+        for (i, to) in layout.offsets().enumerate() {
+            wanted[to] = (self.expected)(std::array::from_fn(|k| match k {
+                k if is_number(k) => number,
+                k => self.values[k][offsets[k][i]],
+            }));
+        }
+        let run = |make: fn(&[T]) -> Block, side: &str| {
+            let blocks: [Block; N] = std::array::from_fn(|k| make(&self.values[k][..places[k].0]));
+            let mut out = make(&blank);
+            let given = std::array::from_fn(|k| match k {
+                k if is_number(k) => Input::Scalar(number),
+                k if call == Call::Output(k) => Input::Output,
+                k => Input::View(View::new(&blocks[k], places[k].1.clone()).unwrap()),
+            });
+            (self.operation)(given, ViewMut::new(&mut out, layout.clone()).unwrap()).unwrap();
+            assert_agree(&contents::<T>(&out), &wanted, self.agree, |i| {
+                let at = layout.offsets().position(|to| to == i);
+                let read = |at: usize| -> [Option<&T>; N] {
+                    std::array::from_fn(|k| self.values[k].get(offsets[k][at]))
+                };
+                let read = at.map(read);
+                format!("{side}, {}, {call:?}, of {read:?}", case.name)
+            });
+        };
+        run(on_host, "host");
+        if let Some(turn) = turn {
+            ops::set_grid_limit(grid(turn));
+            run(on_device, "device");
+            ops::set_grid_limit(None);
+        }
+    }
+
+    /// Enough elements to be divided among threads, with one and with two of them.
+    fn in_parallel(&self) {
+        let repeat = |k: usize| self.values[k].iter().copied().cycle().take(200 * 210);
+        let inputs: [Vec<T>; N] = std::array::from_fn(|k| repeat(k).collect());
+        let wanted: Vec<T> = (0..200 * 210)
+            .map(|i| (self.expected)(std::array::from_fn(|k| inputs[k][i])))
+            .collect();
+        let blocks: [Block; N] = std::array::from_fn(|k| on_host(&inputs[k]));
+        let layout = Layout::contiguous(&[200, 210]).unwrap();
+        let layout = layout.permute(&[1, 0]).and_then(|it| it.flip(1)).unwrap();
+        let operation = self.operation;
+        for found in on_pools(|| {
+            let mut out = on_host(&vec![T::default(); 200 * 210]);
+            let given = std::array::from_fn(|k| {
+                Input::View(View::new(&blocks[k], layout.clone()).unwrap())
+            });
+            operation(given, ViewMut::new(&mut out, layout.clone()).unwrap()).unwrap();
+            contents::<T>(&out)
+        }) {
+            assert_agree(&found, &wanted, self.agree, |i| {
+                format!("in parallel, element {i}")
+            });
         }
     }
 }
 
-fn check<T: Special, const N: usize>(
-    mode: &common::Mode,
-    case: &Case,
-    call: Call,
-    operation: &(impl Fn([Input<'_, T>; N], ViewMut<'_, T>) -> Result<()> + Sync),
-    expected: &impl Fn([T; N]) -> T,
+/// Fails where two arrays differ, with `what` about the first such element.
+pub(crate) fn assert_same<T: Special>(found: &[T], wanted: &[T], what: impl Fn(usize) -> String) {
+    assert_agree(found, wanted, T::same, what);
+}
+
+fn assert_agree<T: Special>(
+    found: &[T],
+    wanted: &[T],
+    agree: fn(T, T) -> bool,
+    what: impl Fn(usize) -> String,
 ) {
-    let number = T::SPECIAL[5];
-    let is_number =
-        |k: usize| call == Call::NumberFirst && k == 0 || call == Call::NumberLast && k + 1 == N;
-    let is_output = |k: usize| call == Call::InPlace && k == 0;
-    let places: [(usize, Layout); N] = std::array::from_fn(|k| place(case, call, Some(k)));
-    let inputs: [Vec<T>; N] = std::array::from_fn(|k| values::<T>(k, places[k].0));
-    let (size, layout) = place(case, call, None);
-    let blank: Vec<T> = if call == Call::InPlace {
-        inputs[0].clone()
-    } else {
-        numbers(size).map(|bits| T::sample(!bits)).collect()
-    };
-    let mut wanted = blank.clone();
-    let offsets: [Vec<usize>; N] = std::array::from_fn(|k| places[k].1.offsets().collect());
-    for (i, to) in layout.offsets().enumerate() {
-        wanted[to] = expected(std::array::from_fn(|k| match k {
-            k if is_number(k) => number,
-            k => inputs[k][offsets[k][i]],
-        }));
+    assert_eq!(found.len(), wanted.len());
+    if let Some(i) = (0..found.len()).find(|&i| !agree(found[i], wanted[i])) {
+        panic!(
+            "element {i} is {}, expected {}: {}",
+            found[i],
+            wanted[i],
+            what(i)
+        );
     }
-    let run = |make: &dyn Fn(&[T]) -> Block, side: &str| {
-        let blocks: [Block; N] = std::array::from_fn(|k| make(&inputs[k]));
-        let mut out = make(&blank);
-        let given = std::array::from_fn(|k| match k {
-            k if is_number(k) => Input::Scalar(number),
-            k if is_output(k) => Input::Output,
-            k => Input::View(View::new(&blocks[k], places[k].1.clone()).unwrap()),
-        });
-        operation(given, ViewMut::new(&mut out, layout.clone()).unwrap()).unwrap();
-        let found = contents::<T>(&out);
-        if let Some(i) = (0..size).find(|&i| !found[i].same(wanted[i])) {
-            let given: Vec<&Vec<T>> = inputs.iter().collect();
-            panic!(
-                "{side}, {}, {call:?}: element {i} of {size} is {}, expected {}; inputs begin {:?}",
-                case.name,
-                found[i],
-                wanted[i],
-                given.iter().map(|all| all.get(i)).collect::<Vec<_>>()
-            );
+}
+
+/// Tries an operation on given elements, on both sides, into an output and over its first input: `rows` of the inputs and
+/// the output.
+pub(crate) fn table<T: Special, const N: usize>(
+    operation: impl Fn([Input<'_, T>; N], ViewMut<'_, T>) -> Result<()> + Sync,
+    rows: &[([T; N], T)],
+) {
+    rows_agree(&operation, rows);
+}
+
+fn rows_agree<T: Special, const N: usize>(operation: Operation<'_, T, N>, rows: &[([T; N], T)]) {
+    let mode = common::driver();
+    let wanted: Vec<T> = rows.iter().map(|row| row.1).collect();
+    let check = |make: fn(&[T]) -> Block, side: &str| {
+        let blocks: [Block; N] =
+            std::array::from_fn(|k| make(&rows.iter().map(|row| row.0[k]).collect::<Vec<T>>()));
+        for in_place in [false, true] {
+            let mut out = if in_place {
+                make(&contents::<T>(&blocks[0]))
+            } else {
+                make(&vec![T::default(); rows.len()])
+            };
+            let given = std::array::from_fn(|k| match k {
+                0 if in_place => Input::Output,
+                k => Input::View(View::flat(&blocks[k]).unwrap()),
+            });
+            operation(given, ViewMut::flat(&mut out).unwrap()).unwrap();
+            assert_same(&contents::<T>(&out), &wanted, |i| {
+                format!("{side}, in place: {in_place}, of {:?}", rows[i].0)
+            });
         }
     };
-    if call == Call::Alike {
-        on_pools(|| run(&on_host, "host"));
-        for_grids(mode, || run(&on_device, "device"));
-    } else {
-        run(&on_host, "host");
-        if mode.has_device() {
-            run(&on_device, "device");
-        }
-    }
+    check(on_host, "host");
+    for_grids(&mode, || check(on_device, "device"));
 }
 
 /// Whether an operation into a new array and one in place give what it gives into an output, with the new array where its

@@ -27,6 +27,15 @@ fn part(block: &Block) -> View<'_, f32> {
 fn everything(source: &Block, near: &mut Block, far: &mut Block) -> ulib_core::Result<Vec<f64>> {
     let mut numbers = vec![ops::sum_all(&view(source))?];
     numbers.extend(ops::sum(&view(source), &[1])?);
+    // New arrays, wherever the source is by then.
+    let turned = view(source).permute(&[1, 0])?;
+    for made in [
+        ops::add(&turned, 1.0)?,
+        ops::multiply(&turned, &turned)?,
+        ops::fma(&turned, 2.0, &turned)?,
+    ] {
+        numbers.extend(made.to_array()?.iter().map(|&value| f64::from(value)));
+    }
     for out in [near, far] {
         let rows = Layout::contiguous(&[20])?;
         ops::sum_into(&view(source), &[1], ViewMut::<f64>::new(out, rows)?)?;
@@ -110,6 +119,15 @@ fn numbers_on_the_host_are_worked_on_there_when_the_device_cannot_be_reached() {
     assert_eq!(everything(&source, &mut near, &mut far).unwrap(), expected);
     ops::fill(ViewMut::<f32>::flat(&mut far).unwrap(), 2.0).unwrap();
     ops::scale(ViewMut::<f32>::flat(&mut far).unwrap(), 2.0).unwrap();
+    // All three prefer the device and are on the host.
+    ops::subtract_into(
+        2.5,
+        ops::Input::Output,
+        ViewMut::<f32>::flat(&mut far).unwrap(),
+    )
+    .unwrap();
+    let twos = ops::maximum(&View::<f32>::flat(&far).unwrap(), 2.0).unwrap();
+    ops::divide_into(&twos, 0.5, ViewMut::<f32>::flat(&mut far).unwrap()).unwrap();
     assert_eq!(contents::<f32>(&far), [4.0; 600]);
     for block in [&source, &far] {
         let sentence = block.location().to_string();

@@ -26,6 +26,11 @@ fn program(image: &mut Block, other: &mut Block) -> ulib_core::Result<(f64, Vec<
         0.5,
     )?;
     ops::scale(ViewMut::<f32>::flat(other)?, -0.25)?;
+    // A new array, two inputs, three of which one is the output, and in place.
+    let raised = ops::maximum(&View::<f32>::flat(other)?, -0.01)?;
+    ops::subtract_into(&View::flat(other)?, &raised, ViewMut::<f32>::flat(image)?)?;
+    ops::fma_in_place(ViewMut::<f32>::flat(other)?, &raised, &View::flat(image)?)?;
+    ops::abs_in_place(ViewMut::<f32>::flat(image)?)?;
     let profile = ops::sum(
         &View::<f32>::new(other, Layout::contiguous(&[200, 30])?)?,
         &[0],

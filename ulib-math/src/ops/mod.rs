@@ -1,15 +1,30 @@
 //! Operations on strided views: on the host or on a device, wherever the data is, with the same bits.
 //!
-//! One operation is one folder: `mod.rs` (documentation, validation, dispatch), `host.rs` (the definition of the result),
-//! `device.rs` (arguments, grid, launch), `<op>.cu` (the kernel) and `<op>.ptx` (the kernel as embedded, made by
-//! `scripts/build-kernels.py`).
+//! One operation is one folder: `mod.rs` (documentation, validation), `<op>.cu` (the kernel) and `<op>.ptx` (the kernel as
+//! embedded, made by `scripts/build-kernels.py`). Elementwise operations share the rest (`elementwise`); others have a
+//! `host.rs` (the definition of the result) and a `device.rs` (arguments, grid, launch), too.
 //!
 //! | operation | does | result |
 //! |---|---|---|
 //! | [`fill()`] | sets every element to a value | in place |
 //! | [`cast()`], [`cast_into`] | converts to another type, as Rust's `as` does | new, or into an output |
+//! | [`add()`], [`add_into`], [`add_in_place`] | `a + b` | new, into an output, in place |
+//! | [`subtract()`], [`subtract_into`], [`subtract_in_place`] | `a - b` | the same |
+//! | [`multiply()`], [`multiply_into`], [`multiply_in_place`], [`scale()`] | `a * b` | the same |
+//! | [`divide()`], [`divide_into`], [`divide_in_place`] | `a / b` | the same |
+//! | [`fma()`], [`fma_into`], [`fma_in_place`], [`axpy()`] | `a * b + c` with one rounding | the same |
+//! | [`abs()`], [`abs_into`], [`abs_in_place`] | the magnitude | the same |
+//! | [`negate()`], [`negate_into`], [`negate_in_place`] | the other sign | the same |
+//! | [`minimum()`], [`minimum_into`], [`minimum_in_place`] | the smaller of two | the same |
+//! | [`maximum()`], [`maximum_into`], [`maximum_in_place`] | the larger of two | the same |
+//! | [`clamp()`], [`clamp_into`], [`clamp_in_place`] | limits to a range | the same |
+//! | [`threshold()`], [`threshold_into`], [`threshold_in_place`] | one of two numbers, by a [`Predicate`] | the same |
+//! | [`mask()`], [`mask_into`], [`mask_in_place`] | keeps what a mask leaves | the same |
+//! | [`sqrt()`], [`sqrt_into`], [`sqrt_in_place`] | the square root | the same |
+//! | [`exp()`], [`exp_into`], [`exp_in_place`] | e to a power | the same |
+//! | [`log()`], [`log_into`], [`log_in_place`] | the natural logarithm | the same |
+//! | [`power()`], [`power_into`], [`power_in_place`] | one to the power of the other | the same |
 //! | [`histogram()`], [`histogram_axes`], [`histogram_into`] | counts elements in bins, over any set of axes | new, or into an output |
-//! | [`scale()`] | multiplies every element by a factor | in place |
 //! | [`quantile()`], [`quantile_all`], [`quantile_into`] | exact quantiles over any set of axes | new, or into an output |
 //! | [`sum()`], [`sum_all`], [`sum_into`] | sums over any set of axes, by a tree of fixed shape | new, or into an output |
 //! | [`mean()`], [`mean_all`], [`mean_into`] | means, over any set of axes | new, or into an output |
@@ -48,7 +63,8 @@
 //!
 //! # Precision
 //! Elementwise results and sums are bit-identical on the host with any number of threads and on any device with any grid,
-//! but for the payload and the sign of a NaN. `docs/arithmetic.md` of the repository has the rules, their reasons and their tests.
+//! but for the payload and the sign of a NaN. Of [`exp()`], [`log()`] and [`power()`] the greatest error is stated instead.
+//! `docs/arithmetic.md` of the repository has the rules, their reasons and their tests.
 
 pub mod abs;
 pub mod add;

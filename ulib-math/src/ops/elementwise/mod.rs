@@ -8,7 +8,7 @@ mod device;
 mod host;
 mod input;
 
-use ulib_core::{DeviceStorable, Error, Result};
+use ulib_core::{DeviceStorable, Error, ErrorKind, Result};
 use ulib_device::block::Block;
 
 pub use input::Input;
@@ -194,7 +194,7 @@ fn operands<'a, T: Element, B: DeviceStorable + Copy + Default>(
     (operands, count)
 }
 
-/// [`into()`] a new array, with the shape and the preference of the first view among the inputs.
+/// [`into()`] a new array, with the shape of the first view among the inputs, where that is to be used.
 pub(crate) fn new<T: Element, B: DeviceStorable + Copy + Default>(
     operation: &'static Operation,
     inputs: &Inputs<'_, T, B>,
@@ -219,10 +219,26 @@ pub(crate) fn new<T: Element, B: DeviceStorable + Copy + Default>(
             "a view or a number, since the output is new",
         ));
     }
-    let mut array = Array::zeros_like(block, shape)?;
-    into(operation, inputs, extra, array.view_mut(), number, f)?;
-    Ok(array)
+    let one_block = inputs
+        .views()
+        .all(|(_, _, other)| std::ptr::eq(other, block));
+    let mut tries = if one_block { TRIES } else { 1 };
+    loop {
+        let mut array = match block.target_device() {
+            Some(_) => Array::zeros_like(block, shape)?,
+            None => Array::zeros(shape)?,
+        };
+        tries -= 1;
+        match into(operation, inputs, extra, array.view_mut(), number, &f) {
+            // Another thread has changed the preference of the view since the array was made.
+            Err(error) if tries > 0 && *error.kind() == ErrorKind::Residency => {}
+            done => return done.map(|()| array),
+        }
+    }
 }
+
+/// How often a new array is made anew, because the only block among the inputs is to be somewhere else by then.
+const TRIES: usize = 16;
 
 fn on_the_host<T: Element, B: DeviceStorable + Copy + Default>(
     inputs: &Inputs<'_, T, B>,

@@ -15,7 +15,7 @@ static POWER: Operation = operation!("power", "power.ptx");
 /// integer is NaN.
 ///
 /// # Precision
-/// At most 4 ulp in `f32` and 2 ulp in `f64` from the exact power, on the host and on a device. The bits may differ
+/// At most 9 ulp in `f32` and 3 ulp in `f64` from the exact power, on the host and on a device. The bits may differ
 /// between the two.
 #[doc = include_str!("../elementwise/inputs.md")]
 /// # Examples

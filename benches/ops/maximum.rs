@@ -1,0 +1,10 @@
+use criterion::Criterion;
+use ulib_math::ops;
+
+use crate::support::elementwise;
+
+pub(crate) fn bench(criterion: &mut Criterion) {
+    elementwise(criterion, "maximum", 3, |out, other| {
+        ops::maximum_in_place(out, other)
+    });
+}
