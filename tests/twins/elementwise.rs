@@ -227,7 +227,7 @@ impl<T: Special, const N: usize> Twins<'_, T, N> {
         let layout = layout.permute(&[1, 0]).and_then(|it| it.flip(1)).unwrap();
         let operation = self.operation;
         for found in on_pools(|| {
-            let mut out = on_host(&vec![T::default(); 200 * 210]);
+            let mut out = on_host(&[T::default(); 200 * 210]);
             let given = std::array::from_fn(|k| {
                 Input::View(View::new(&blocks[k], layout.clone()).unwrap())
             });

@@ -205,7 +205,7 @@ fn what_is_zero() {
         // A boolean of a foreign byte is true.
         let mask = bytes(&[0, 1, 2, 255, 128, 0]);
         let mask = View::<Bool8>::flat(&mask).unwrap();
-        let masked = ops::mask(&View::<f32>::flat(&make(&a)).unwrap(), &mask, 9.0).unwrap();
+        let masked = ops::mask(View::<f32>::flat(&make(&a)).unwrap(), &mask, 9.0).unwrap();
         let expected = [9.0, 2.0, quiet, -0.0, 5.0, 9.0];
         assert_eq!(bits(&contents::<f32>(masked.block())), bits(&expected));
     };

@@ -126,7 +126,7 @@ fn numbers_on_the_host_are_worked_on_there_when_the_device_cannot_be_reached() {
         ViewMut::<f32>::flat(&mut far).unwrap(),
     )
     .unwrap();
-    let twos = ops::maximum(&View::<f32>::flat(&far).unwrap(), 2.0).unwrap();
+    let twos = ops::maximum(View::<f32>::flat(&far).unwrap(), 2.0).unwrap();
     ops::divide_into(&twos, 0.5, ViewMut::<f32>::flat(&mut far).unwrap()).unwrap();
     assert_eq!(contents::<f32>(&far), [4.0; 600]);
     for block in [&source, &far] {
@@ -168,7 +168,7 @@ fn operands_apart_are_an_error_that_names_both_places() {
         View::flat(block).unwrap()
     }
     let error =
-        ops::add_in_place(ViewMut::<f32>::flat(&mut far).unwrap(), &flat(&near)).unwrap_err();
+        ops::add_in_place(ViewMut::<f32>::flat(&mut far).unwrap(), flat(&near)).unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::Residency, "{error}");
     let name = Device::new(0).unwrap().to_string();
     let text = error.to_string();
@@ -180,17 +180,17 @@ fn operands_apart_are_an_error_that_names_both_places() {
     // What the host has changed goes to the device it prefers: that is one place.
     let mut other = on_device(&values);
     other.write_at(0, &[0; 4]).unwrap();
-    ops::add_in_place(ViewMut::<f32>::flat(&mut far).unwrap(), &flat(&other)).unwrap();
+    ops::add_in_place(ViewMut::<f32>::flat(&mut far).unwrap(), flat(&other)).unwrap();
     assert_eq!(other.transfers().uploads, 2);
 
     // What cannot be used at all says why, and not that it is elsewhere.
     other.write_at(0, &[0; 4]).unwrap();
     let view = other.host_view().unwrap();
     let error =
-        ops::add_in_place(ViewMut::<f32>::flat(&mut far).unwrap(), &flat(&other)).unwrap_err();
+        ops::add_in_place(ViewMut::<f32>::flat(&mut far).unwrap(), flat(&other)).unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::Busy, "{error}");
     drop(view);
-    ops::add_in_place(ViewMut::<f32>::flat(&mut far).unwrap(), &flat(&other)).unwrap();
+    ops::add_in_place(ViewMut::<f32>::flat(&mut far).unwrap(), flat(&other)).unwrap();
 }
 
 #[test]
