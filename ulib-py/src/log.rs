@@ -2,8 +2,8 @@
 //!
 //! Rules, which keep records out of everybody's way:
 //! 1. While no handler is to see them, the level of the `log` crate is off: an operation looks at one number, and neither
-//!    formats anything nor attaches to the interpreter. Only the first operation of the process asks, by importing
-//!    `uLib._log`, which from then on tells us when levels change ([`placement_log`]).
+//!    formats anything nor attaches to the interpreter. `uLib._log`, which the package imports, tells us when levels change
+//!    ([`placement_log`]).
 //! 2. Records made while this thread holds an object's lock wait until it has let go ([`deliver`]), since a handler is
 //!    Python code that may use the object.
 //! 3. What a handler raises is reported as unraisable, as in a destructor, and is not mixed up with the operation's own
@@ -17,7 +17,6 @@ use std::sync::OnceLock;
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use pyo3::exceptions::PyKeyboardInterrupt;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3_log::{Caching, Logger};
 use ulib_math::ops::PLACEMENT_LOG;
@@ -33,17 +32,15 @@ thread_local! {
     static HANDLING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Between the `log` crate and Python. The module `logging` is imported for the first record, which finds out whether
-/// anybody wants it, and not before: importing `uLib` stays cheap.
+/// Between the `log` crate and Python.
 struct Bridge(OnceLock<Logger>);
 
 static BRIDGE: Bridge = Bridge(OnceLock::new());
 
-/// Connects the `log` crate.
+/// Connects the `log` crate, which is off until [`placement_log`] says otherwise.
 pub(crate) fn install() {
-    if log::set_logger(&BRIDGE).is_ok() {
-        log::set_max_level(LevelFilter::Debug);
-    }
+    // Another logger of the process stays.
+    let _ = log::set_logger(&BRIDGE);
 }
 
 impl Log for Bridge {
@@ -69,7 +66,7 @@ impl Log for Bridge {
 impl Bridge {
     fn hand_over(&self, record: &Record<'_>) {
         Python::try_attach(|py| {
-            let Some(logger) = self.connected(py) else {
+            let Some(logger) = self.0.get() else {
                 return;
             };
             HANDLING.set(true);
@@ -85,18 +82,6 @@ impl Bridge {
                 raised.write_unraisable(py, None);
             }
         });
-    }
-
-    /// The way to `logging`; `None` while nobody listens there.
-    fn connected(&self, py: Python<'_>) -> Option<&Logger> {
-        if self.0.get().is_none()
-            && let Err(raised) = py.import(intern!(py, "uLib._log"))
-        {
-            log::set_max_level(LevelFilter::Off);
-            raised.write_unraisable(py, None);
-        }
-        let on = log::max_level() >= Level::Debug;
-        self.0.get().filter(|_| on)
     }
 }
 

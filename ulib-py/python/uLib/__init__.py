@@ -1,6 +1,7 @@
 """Objects that own bulk numbers and know where they are: host memory, a GPU, or both.
 
-``import uLib`` opens no driver and imports no NumPy; both are loaded when they are first needed.
+``import uLib`` opens no driver and imports no NumPy; both are loaded when they are first needed. It imports ``logging``, to know
+who listens to ``ulib.placement``.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ._ulib import (
     VoxImage,
     __version__,
 )
+from . import _log as _log
 from . import device
 
 __all__ = [

@@ -1,6 +1,6 @@
 """Keeps the native side told whether anybody listens to ``ulib.placement``, so that it says nothing to nobody.
 
-The native side imports this for the first operation of a process, since it imports ``logging``.
+Imported with the package: an import during an operation could be going on in another thread when the process forks.
 """
 
 from __future__ import annotations

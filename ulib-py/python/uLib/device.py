@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import _compilers, _ulib
+from . import _compilers, _log, _ulib
 from ._ulib import Stream
 
 if TYPE_CHECKING:
@@ -87,8 +87,6 @@ def log_changed() -> None:
     Happens by itself whenever ``logging`` is told a new level (``setLevel``, ``basicConfig``, ``disable``); needed only after
     other changes, such as setting the logger's ``disabled``.
     """
-    from . import _log
-
     _log.changed()
 
 
