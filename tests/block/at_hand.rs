@@ -2,7 +2,7 @@
 
 use crate::common;
 use crate::support::{
-    CHANGED, Outsider, device, kernel_fill, moved, numbers, on_device, on_host, value, values,
+    CHANGED, HOST, Outsider, device, kernel_fill, moved, numbers, on_device, on_host, value, values,
 };
 use ulib_core::{ErrorKind, Residency};
 use ulib_device::Stream;
@@ -121,6 +121,69 @@ fn an_export_shows_what_was_put() {
     let shown = unsafe { export.as_ptr().add(8).cast::<u32>().read() };
     assert!(here);
     assert_eq!(shown, 3);
+}
+
+#[test]
+fn an_address_is_at_hand_once_nothing_has_to_be_moved_or_waited_for() {
+    let Some(driver) = common::gpu() else { return };
+    let mut block = on_device(4);
+    let since = block.transfers();
+    if let Some(session) = driver.session() {
+        session.reset_counts();
+    }
+    assert!(!block.is_shared());
+    let first = block.export_at_hand().expect("in sync, and nothing runs");
+    assert!(block.is_shared() && block.is_exported());
+    assert_eq!(block.residency(), Residency::DeviceNewer);
+    let again = block.export_at_hand().expect("shared, and nothing runs");
+    assert_eq!(block.export().unwrap(), first, "the same the long way");
+    assert_eq!(again, first);
+    if let Some(session) = driver.session() {
+        assert_eq!(session.total_calls(), 0);
+    }
+    // What it is given for: the host finds what was written through it, without being told.
+    Outsider::new().fill(first.ptr, 8, 4);
+    assert_eq!(values(&block), [8; 4]);
+    Outsider::new().fill(first.ptr, 9, 4);
+    block.end_exports().unwrap();
+    assert!(!block.is_exported());
+    assert_eq!(values(&block), [9; 4], "queued before the end");
+    assert_eq!(moved(&block, since), (0, 2, 0, 32));
+    kernel_fill(&mut block, &Stream::legacy(&device()), 5);
+    assert_eq!(block.export_at_hand(), None, "our own work may still run");
+    assert!(!block.is_exported());
+    assert_eq!(block.export().unwrap(), first, "waited for");
+    assert_eq!(block.export_at_hand(), Some(first));
+}
+
+#[test]
+fn an_address_is_not_at_hand_where_the_host_has_the_newer_copy() {
+    let Some(_driver) = common::gpu() else { return };
+    let mut block = on_device(4);
+    assert!(put(&mut block, 0, 7));
+    assert_eq!(block.export_at_hand(), None);
+    assert!(!block.is_shared());
+    assert_eq!(block.residency(), Residency::HostNewer);
+    assert!(block.update().unwrap());
+    let exported = block.export_at_hand().expect("uploaded and waited for");
+    assert_eq!(Outsider::new().read(exported.ptr, 1), [7]);
+}
+
+#[test]
+fn an_address_is_not_at_hand_on_the_host_nor_beside_a_host_view() {
+    let driver = common::driver();
+    assert_eq!(on_host(4).export_at_hand(), None);
+    if !driver.has_device() {
+        return;
+    }
+    let block = on_device(4);
+    let view = block.host_view().unwrap();
+    assert_eq!(block.export_at_hand(), None);
+    drop(view);
+    assert_eq!(block.export_at_hand(), None, "the host has written");
+    assert!(!block.is_exported());
+    assert!(block.set_preferred(HOST).unwrap());
+    assert_eq!(block.export_at_hand(), None);
 }
 
 #[test]

@@ -52,6 +52,8 @@ struct Inner {
     raw: usize,
     id: u64,
     owned: bool,
+    /// Whether nobody outside this crate ever sees it, so that nobody captures it.
+    private: bool,
     /// What keeps a stream alive that was made elsewhere.
     owner: Option<Box<dyn Any + Send + Sync>>,
 }
@@ -96,7 +98,7 @@ impl Stream {
     /// # Errors
     /// Whatever the driver says; kind `Forked` in a forked child.
     pub fn new(device: &Device) -> Result<Self> {
-        Self::create(device, CUstream_flags::CU_STREAM_DEFAULT, 0)
+        Self::create(device, CUstream_flags::CU_STREAM_DEFAULT, 0, false)
     }
 
     /// A new stream that runs beside everything else.
@@ -104,7 +106,12 @@ impl Stream {
     /// # Errors
     /// Whatever the driver says; kind `Forked` in a forked child.
     pub fn non_blocking(device: &Device) -> Result<Self> {
-        Self::create(device, CUstream_flags::CU_STREAM_NON_BLOCKING, 0)
+        Self::create(device, CUstream_flags::CU_STREAM_NON_BLOCKING, 0, false)
+    }
+
+    /// As [`non_blocking`](Self::non_blocking), for who shows it to nobody outside this crate.
+    pub(crate) fn private(device: &Device) -> Result<Self> {
+        Self::create(device, CUstream_flags::CU_STREAM_NON_BLOCKING, 0, true)
     }
 
     /// A new non-blocking stream with a priority: lower numbers run first. The driver clamps the number to
@@ -113,7 +120,7 @@ impl Stream {
     /// # Errors
     /// Whatever the driver says; kind `Forked` in a forked child.
     pub fn with_priority(device: &Device, priority: i32) -> Result<Self> {
-        Self::create(device, CUstream_flags::CU_STREAM_NON_BLOCKING, priority)
+        Self::create(device, CUstream_flags::CU_STREAM_NON_BLOCKING, priority, false)
     }
 
     /// The priorities that mean something on `device`: the least urgent and the most urgent number, such as `(0, -5)`.
@@ -162,6 +169,16 @@ impl Stream {
         owned: bool,
         owner: Option<Box<dyn Any + Send + Sync>>,
     ) -> Self {
+        Self::from_parts(device, raw, owned, false, owner)
+    }
+
+    fn from_parts(
+        device: &Device,
+        raw: usize,
+        owned: bool,
+        private: bool,
+        owner: Option<Box<dyn Any + Send + Sync>>,
+    ) -> Self {
         let id = match raw {
             0 | LEGACY => u64::from(device.ordinal()),
             _ => next_id(),
@@ -171,11 +188,17 @@ impl Stream {
             raw,
             id,
             owned,
+            private,
             owner,
         }))
     }
 
-    fn create(device: &Device, flags: CUstream_flags, priority: i32) -> Result<Self> {
+    fn create(
+        device: &Device,
+        flags: CUstream_flags,
+        priority: i32,
+        private: bool,
+    ) -> Result<Self> {
         let _context = device.bind()?;
         let mut raw: CUstream = core::ptr::null_mut();
         // SAFETY: the device's context is current, by the guard; the call writes one pointer.
@@ -183,7 +206,7 @@ impl Stream {
             (device.table().cuStreamCreateWithPriority)(&raw mut raw, flags.0 as c_uint, priority)
         };
         check(device.table(), "cuStreamCreateWithPriority", status)?;
-        Ok(Self::wrap(device, raw as usize, true, None))
+        Ok(Self::from_parts(device, raw as usize, true, private, None))
     }
 
     /// The device the work runs on.
@@ -304,6 +327,9 @@ impl Stream {
     /// [`is_capturing`](Self::is_capturing) for who has made the context of the stream's device current already.
     pub(crate) fn is_capturing_in(&self, context: &ContextGuard) -> Result<bool> {
         debug_assert_eq!(context.device(), &self.0.device, "its own context");
+        if self.0.private {
+            return Ok(false);
+        }
         let mut capture = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         // SAFETY: the stream is alive as in `synchronize`; the call writes one integer, and unlike other calls on the
         // default stream it leaves a capture alone.

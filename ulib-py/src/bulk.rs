@@ -32,6 +32,7 @@ use crate::view::ArrayView;
 #[pyclass(frozen, subclass, extends = Numeric, module = "uLib")]
 pub(crate) struct BulkArray {
     pub(crate) source: Source,
+    interface: cuda_array_interface::Template,
 }
 
 impl BulkArray {
@@ -45,7 +46,10 @@ impl BulkArray {
             .add_subclass(Numeric {
                 source: source.clone(),
             })
-            .add_subclass(BulkArray { source })
+            .add_subclass(BulkArray {
+                source,
+                interface: Default::default(),
+            })
     }
 }
 
@@ -271,7 +275,7 @@ impl BulkArray {
     /// numbers can be there; reading it brings them there.
     #[getter]
     fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        cuda_array_interface::attribute(py, &self.source)
+        cuda_array_interface::attribute(py, &self.source, &self.interface)
     }
 
     /// NumPy's array interface, version 3: the host copy.

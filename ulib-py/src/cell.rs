@@ -148,6 +148,12 @@ impl<T: Object> Shared<T> {
         self.read(py, question)
     }
 
+    /// Runs a question that neither copies nor waits, if nobody else is at work on the object. Stays attached.
+    pub(crate) fn at_hand<R>(&self, question: impl FnOnce(&T) -> R) -> Option<R> {
+        let value = self.lock.try_write().ok()?;
+        Some(question(&value))
+    }
+
     /// Asks or changes something small with `quick`, attached; where that would take a wait or a transfer it answers
     /// `None` and has done nothing, and `full` does it.
     pub(crate) fn glance<R>(

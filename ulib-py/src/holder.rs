@@ -18,6 +18,9 @@ pub(crate) trait Holder: Send + Sync {
     fn read_dyn(&self, py: Python<'_>, question: Question<'_>) -> Result<()>;
     fn write_dyn(&self, py: Python<'_>, change: Change<'_>) -> Result<()>;
 
+    /// See [`Shared::at_hand`].
+    fn at_hand_dyn(&self, question: &mut dyn FnMut(&dyn Object));
+
     /// The value of one voxel of an image.
     fn value(&self, py: Python<'_>, place: Place) -> Result<f32>;
 
@@ -52,6 +55,10 @@ impl<T: Object> Holder for Shared<T> {
             change(object);
             Ok(())
         })
+    }
+
+    fn at_hand_dyn(&self, question: &mut dyn FnMut(&dyn Object)) {
+        self.at_hand(|object| question(object));
     }
 
     fn value(&self, py: Python<'_>, place: Place) -> Result<f32> {
@@ -123,6 +130,15 @@ impl dyn Holder {
             slot = question.take().map(|question| question(object));
         })?;
         answer(slot)
+    }
+
+    /// See [`Shared::at_hand`]; `None` where it was not asked, too.
+    pub(crate) fn at_hand<R>(&self, question: impl FnOnce(&dyn Object) -> Option<R>) -> Option<R> {
+        let (mut question, mut answer) = (Some(question), None);
+        self.at_hand_dyn(&mut |object| {
+            answer = question.take().and_then(|question| question(object));
+        });
+        answer
     }
 
     /// See [`Shared::read`].

@@ -112,7 +112,7 @@ macro_rules! image_by_its_methods {
 pub(crate) use image_by_its_methods;
 
 /// The dtype of an array, and where its elements lie in the block (in elements of the dtype).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Desc {
     pub(crate) dtype: DType,
     pub(crate) layout: Layout,

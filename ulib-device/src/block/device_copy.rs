@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ulib_core::{ErrorKind, Result};
 
 use super::host::Count;
+use crate::copy::STAGED_FROM_BYTES;
 use crate::memory::{DeviceBytes, clear_scratch};
 use crate::sys::CUresult;
 use crate::{Device, Stream, driver};
@@ -35,6 +36,21 @@ impl DeviceCopy {
 
     pub(super) fn bytes(&self) -> &DeviceBytes {
         &self.bytes
+    }
+
+    /// The stream for a copy of `len` bytes that the host waits for, under the lock of the block.
+    ///
+    /// Where nothing else uses the memory the copy need not be ordered with the default stream, whose every use may
+    /// spoil somebody's capture and has to be asked about first.
+    pub(super) fn stream_for(&self, len: usize) -> &Stream {
+        let alone = !self.has_outsiders() && self.bytes.is_idle();
+        if alone
+            && len < STAGED_FROM_BYTES
+            && let Some(stream) = self.device().copy_stream()
+        {
+            return stream;
+        }
+        self.bytes.stream()
     }
 
     pub(super) fn device(&self) -> &Device {

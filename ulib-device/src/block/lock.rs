@@ -101,6 +101,22 @@ impl StateLock {
         })
     }
 
+    /// The state, to change, if nobody else has it now. Never waits.
+    pub(super) fn lock_at_hand(&self) -> Option<Hold<'_>> {
+        let visit = self.visits.enter();
+        let guard = match self.state.try_write() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(Hold {
+            guard,
+            changed: false,
+            lock: self,
+            _visit: visit,
+        })
+    }
+
     /// The state for its only owner, who needs no lock: nobody holds it, and nobody can fork away from it.
     #[inline]
     pub(super) fn alone(&mut self) -> &mut State {

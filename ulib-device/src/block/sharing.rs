@@ -3,12 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ulib_core::{Error, Event, Result};
+use ulib_core::{Action, Error, Event, Result, transition};
 
 use super::Block;
 use super::device_copy::DeviceCopy;
 use super::host::Count;
-use super::state::{State, Wanted};
+use super::state::{Sharing, State, View, Wanted};
 use super::transfers::Cause;
 use crate::Device;
 
@@ -105,6 +105,39 @@ impl Block {
             ptr: copy.bytes().ptr(),
             ordinal: copy.device().ordinal(),
         })
+    }
+
+    /// As [`export`](Self::export) where that takes neither a transfer nor a wait: the data is where it is preferred, our
+    /// work on it is over and was waited for, and nobody else has the lock. Asks the driver nothing. `None`, with
+    /// nothing changed, where more is needed.
+    ///
+    /// # Examples
+    /// ```
+    /// use ulib_device::block::Block;
+    ///
+    /// let block = Block::zeroed(64)?;
+    /// assert_eq!(block.export_at_hand(), None); // The host is preferred.
+    /// # Ok::<(), ulib_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn export_at_hand(&self) -> Option<RawExport> {
+        let mut state = self.inner.state.lock_at_hand()?;
+        let ordinal = state.resident_on()?.ordinal();
+        if state.view != View::None {
+            return None;
+        }
+        let Sharing(shared) = state.unsettled_sharing();
+        let step = transition(state.residency, shared, true, Event::DevicePointer);
+        let copy = state.device.as_ref()?;
+        if step.before != [Action::WaitPending] || !copy.bytes().is_idle() {
+            return None;
+        }
+        copy.set_outsiders(true);
+        let ptr = copy.bytes().ptr();
+        state.residency = step.next;
+        state.refusal = None;
+        state.raw_exported = true;
+        Some(RawExport { ptr, ordinal })
     }
 
     /// Whether an address was given away by [`export`](Self::export) and that has not ended.

@@ -354,7 +354,7 @@ fn upload_part(copy: &DeviceCopy, offset: usize, bytes: &[u8], counters: &Counte
     if bytes.is_empty() {
         return Ok(());
     }
-    copy::upload(copy.bytes(), offset, bytes, copy.bytes().stream())?;
+    copy::upload(copy.bytes(), offset, bytes, copy.stream_for(bytes.len()))?;
     counters.count(Direction::Up, bytes.len());
     Ok(())
 }
@@ -368,7 +368,7 @@ pub(super) fn download_part(
     if into.is_empty() {
         return Ok(());
     }
-    copy::download(copy.bytes(), offset, into, copy.bytes().stream())?;
+    copy::download(copy.bytes(), offset, into, copy.stream_for(into.len()))?;
     counters.count(Direction::Down, into.len());
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::pinned::PinnedPool;
 use crate::{Stream, hooks, stream};
 
 /// Ordinary memory is staged from this size on.
-const STAGED_FROM_BYTES: usize = 4 << 20;
+pub(crate) const STAGED_FROM_BYTES: usize = 4 << 20;
 
 /// Copies of pinned memory are queued in pieces of this size, between which the watch is asked.
 const DIRECT_PIECE_BYTES: usize = 256 << 20;
@@ -115,10 +115,12 @@ fn upload_direct(
 ) -> Result<()> {
     let (mut done, total) = (0, src.len() as u64);
     for piece in src.chunks(DIRECT_PIECE_BYTES) {
-        let copied = dst.queue_on(stream, Access::Write, || {
+        let mut used = None;
+        let copied = dst.queue_as(stream, Access::Write, &mut used, || {
             queue_upload(to + done, piece.as_ptr(), piece.len(), stream, &context)
         });
         settle_in(copied, stream, &context)?;
+        dst.waited(stream, used);
         done += piece.len() as u64;
         if done < total {
             context = poll_between(done, total, context)?;
@@ -137,10 +139,12 @@ fn download_direct(
     let (mut done, total) = (0, dst.len() as u64);
     for piece in dst.chunks_mut(DIRECT_PIECE_BYTES) {
         let (to, len) = (piece.as_mut_ptr(), piece.len());
-        let copied = src.queue_on(stream, Access::Read, || {
+        let mut used = None;
+        let copied = src.queue_as(stream, Access::Read, &mut used, || {
             queue_download(to, from + done, len, stream, &context)
         });
         settle_in(copied, stream, &context)?;
+        src.waited(stream, used);
         done += piece.len() as u64;
         if done < total {
             context = poll_between(done, total, context)?;

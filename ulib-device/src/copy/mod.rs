@@ -31,7 +31,7 @@ mod work;
 
 pub use device::copy_device;
 pub use fill::fill;
-pub(crate) use linear::{Over, until_over};
+pub(crate) use linear::{Over, STAGED_FROM_BYTES, until_over};
 pub use linear::{download, upload};
 pub use pending::{Pending, download_async, upload_async};
 pub use strided::{Extent, Pitch, Source, Target, copy_2d, copy_3d};

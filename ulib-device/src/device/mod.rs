@@ -64,6 +64,8 @@ struct Inner {
     modules: Cache,
     /// The legacy stream, once somebody has asked for it.
     legacy: OnceLock<Stream>,
+    /// For copies that the host waits for, once there was one.
+    copies: OnceLock<Stream>,
 }
 
 /// Free and total memory of a device, in bytes.
@@ -186,6 +188,16 @@ impl Device {
         self.0.legacy.get_or_init(wrap)
     }
 
+    /// A stream that is ordered with nothing and captured by nobody, for copies that the host waits for and that have to
+    /// wait for nothing themselves. `None` where the driver makes none.
+    pub(crate) fn copy_stream(&self) -> Option<&'static Stream> {
+        if let Some(stream) = self.0.copies.get() {
+            return Some(stream);
+        }
+        let made = Stream::private(self).ok()?;
+        Some(self.0.copies.get_or_init(|| made))
+    }
+
     /// Modules already loaded for embedded kernels.
     pub(crate) fn module_cache(&self) -> &'static Cache {
         &self.0.modules
@@ -233,6 +245,7 @@ impl Inner {
             drop_errors: DropErrors::default(),
             modules: Cache::default(),
             legacy: OnceLock::new(),
+            copies: OnceLock::new(),
         })
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ulib_core::{Context, Error, Result};
 
-use super::uses::Uses;
+use super::uses::{Ticket, Uses};
 use super::{DeviceMemoryResource, held, is_out_of_memory, kept, scratch};
 use crate::driver::{Driver, forked};
 use crate::{Device, Stream};
@@ -206,11 +206,31 @@ impl DeviceBytes {
         if self.len == 0 {
             return queue();
         }
+        let mut used = None;
+        self.queue_as(stream, access, &mut used, queue)
+    }
+
+    /// [`queue_on`](Self::queue_on) for who waits for the work afterwards and says so with [`waited`](Self::waited);
+    /// there are bytes.
+    pub(crate) fn queue_as<R>(
+        &self,
+        stream: &Stream,
+        access: Access,
+        used: &mut Option<Ticket>,
+        queue: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
         // Before the lock, which in a forked child may be held by a thread that does not exist there.
         Driver::ready()?;
         let mut uses = self.uses();
-        uses.add(stream, access)?;
+        *used = Some(uses.add(stream, access)?);
         queue()
+    }
+
+    /// The host has waited for `stream` after the use `of` on it.
+    pub(crate) fn waited(&self, stream: &Stream, of: Option<Ticket>) {
+        if let Some(of) = of {
+            self.uses().waited(stream, of);
+        }
     }
 
     /// [`queue_on`](Self::queue_on) for work that reads `source` and writes `self`, which may be one.
@@ -265,6 +285,11 @@ impl DeviceBytes {
     pub fn synchronize(&self) -> Result<()> {
         Driver::ready()?;
         self.uses().synchronize()
+    }
+
+    /// Whether there is no use to wait for. Never waits itself; false where that would take a wait.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.uses.try_lock().is_ok_and(|uses| uses.are_over())
     }
 
     /// Frees the memory now and says what went wrong, where dropping would only record it.

@@ -102,6 +102,10 @@ impl Use {
     }
 }
 
+/// Which of the uses of a piece of memory it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ticket(u64);
+
 /// The uses of one piece of memory that later uses may have to wait for.
 ///
 /// Invariant: a stream in `reads` is ordered after `write`, and `reads` never holds the stream of `write`.
@@ -109,6 +113,8 @@ impl Use {
 pub(super) struct Uses {
     write: Option<Use>,
     reads: Vec<Use>,
+    /// How many uses there were so far.
+    count: u64,
 }
 
 impl Uses {
@@ -117,14 +123,27 @@ impl Uses {
         Self {
             write: Some(Use::new(stream)),
             reads: Vec::new(),
+            count: 0,
         }
     }
 
-    /// Orders `next` after the conflicting uses on other streams and remembers it.
-    pub(super) fn add(&mut self, next: &Stream, access: Access) -> Result<()> {
+    /// Orders `next` after the conflicting uses on other streams and remembers it. Answers which use it is.
+    pub(super) fn add(&mut self, next: &Stream, access: Access) -> Result<Ticket> {
         match access {
             Access::Read => self.add_read(next),
             Access::Write => self.add_write(next),
+        }?;
+        self.count += 1;
+        Ok(Ticket(self.count))
+    }
+
+    /// Forgets what is over since the host has waited for `stream` after the use `of` on it, unless there was another use
+    /// meanwhile.
+    pub(super) fn waited(&mut self, stream: &Stream, of: Ticket) {
+        if self.count == of.0 {
+            // The write is on that stream, or was ordered before the use.
+            self.write = None;
+            self.reads.retain(|read| !read.is_on(stream));
         }
     }
 
@@ -156,12 +175,18 @@ impl Uses {
         Ok(())
     }
 
+    /// Whether none has to be waited for.
+    pub(super) fn are_over(&self) -> bool {
+        self.write.is_none() && self.reads.is_empty()
+    }
+
     /// Waits for every use, after which none has to be remembered.
     pub(super) fn synchronize(&mut self) -> Result<()> {
         for earlier in self.write.iter().chain(&self.reads) {
             earlier.synchronize()?;
         }
-        *self = Self::default();
+        self.write = None;
+        self.reads.clear();
         Ok(())
     }
 
