@@ -4,7 +4,7 @@ use ulib_core::PreferredDevice;
 use ulib_device::Device;
 use ulib_device::block::Block;
 use ulib_math::ops;
-use ulib_math::view::ViewMut;
+use ulib_math::view::{View, ViewMut};
 
 use crate::common;
 use crate::support::{on_device, samples};
@@ -90,6 +90,21 @@ fn changed_bytes_go_back_by_one_copy_and_one_wait() {
         change,
         &calls,
     );
+}
+
+#[test]
+fn a_sum_of_everything_is_a_launch_for_each_level_and_one_wait() {
+    const BIND: &str = "cuCtxGetCurrent";
+    let mut calls = vec![BIND, "cuStreamIsCapturing"];
+    calls.extend([BIND, "cuLaunchKernel"].repeat(2));
+    calls.push(BIND);
+    calls.extend(WAIT);
+    let sum = |block: &mut Block| {
+        let view = View::<f32>::flat(block).unwrap();
+        let sum: f64 = ops::sum_all(&view).unwrap();
+        assert!(sum.is_finite());
+    };
+    makes("sum", sum, |_| {}, &calls);
 }
 
 #[test]

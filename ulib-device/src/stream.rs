@@ -120,7 +120,12 @@ impl Stream {
     /// # Errors
     /// Whatever the driver says; kind `Forked` in a forked child.
     pub fn with_priority(device: &Device, priority: i32) -> Result<Self> {
-        Self::create(device, CUstream_flags::CU_STREAM_NON_BLOCKING, priority, false)
+        Self::create(
+            device,
+            CUstream_flags::CU_STREAM_NON_BLOCKING,
+            priority,
+            false,
+        )
     }
 
     /// The priorities that mean something on `device`: the least urgent and the most urgent number, such as `(0, -5)`.

@@ -70,6 +70,17 @@ impl Scratch {
     /// Kind `Busy` while `stream` is being captured, since the graph would use the memory later than it is kept, unless
     /// `len` is 0; else as [`DeviceBytes::allocate`].
     pub fn take(stream: &Stream, len: usize) -> Result<Self> {
+        if len > 0 && stream.is_capturing()? {
+            return Err(Error::busy(
+                "scratch",
+                "the stream is being captured into a graph, and scratch memory does not live as long as that",
+            ));
+        }
+        Self::take_outside(stream, len)
+    }
+
+    /// [`take`](Self::take) for who has asked already that `stream` is not being captured.
+    pub(crate) fn take_outside(stream: &Stream, len: usize) -> Result<Self> {
         let bytes = match len {
             0 => DeviceBytes::allocate(stream, 0)?,
             _ => Self::find(stream, len)?,
@@ -84,12 +95,6 @@ impl Scratch {
     fn find(stream: &Stream, len: usize) -> Result<DeviceBytes> {
         // Before the lock, which in a forked child may be held by a thread that does not exist there.
         Driver::ready()?;
-        if stream.is_capturing()? {
-            return Err(Error::busy(
-                "scratch",
-                "the stream is being captured into a graph, and scratch memory does not live as long as that",
-            ));
-        }
         if let Some(mut found) = pick(stream, len) {
             found.set_counted(true);
             return Ok(found);

@@ -8,6 +8,7 @@ use super::{PinnedBytes, PinnedPool};
 use crate::Stream;
 use crate::copy::{Over, until_over};
 use crate::driver::forked;
+use crate::memory::Scratch;
 use crate::stream::not_capturing;
 
 /// A piece of page-locked host memory that kernels of one stream reach at a device address.
@@ -77,6 +78,15 @@ impl Mailbox {
                 Ok(None)
             }
         }
+    }
+
+    /// At least `len` bytes of [`Scratch`] for kernels on the stream of this mailbox, which was asked about captures when
+    /// the mailbox was opened.
+    ///
+    /// # Errors
+    /// As [`Scratch::take`], but for a capture.
+    pub fn scratch(&self, len: usize) -> Result<Scratch> {
+        Scratch::take_outside(&self.stream, len)
     }
 
     /// The device address of the first byte.

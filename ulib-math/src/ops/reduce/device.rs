@@ -141,7 +141,10 @@ impl Memory {
         } else {
             here.next_multiple_of(WIDE)
         };
-        let bytes = Scratch::take(stream, before + levels)?;
+        let bytes = match &mailbox {
+            Some(mailbox) => mailbox.scratch(levels)?,
+            None => Scratch::take(stream, before + levels)?,
+        };
         bytes.use_on(stream, Access::Write)?;
         Ok(Self {
             mailbox,
