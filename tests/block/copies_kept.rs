@@ -7,7 +7,7 @@ use ulib_device::sys::{CUresult, CUstreamCaptureMode};
 use ulib_device::{Stream, copy};
 
 use crate::common;
-use crate::support::{Outsider, device, on_device};
+use crate::support::{Outsider, device, kernel_fill, on_device, set, values};
 
 const N: u32 = 1024;
 
@@ -109,5 +109,47 @@ fn a_copy_is_not_freed_when_the_wait_for_its_outsiders_fails() {
         assert_eq!(session.live_bytes(), 0, "{call} {code}");
         // What a capture explains is no error.
         assert_eq!(device().errors().len(), usize::from(code == 999));
+    }
+}
+
+#[test]
+fn bytes_go_to_the_device_beside_a_capture_that_stays_whole() {
+    let Some(driver) = common::gpu() else { return };
+    let mut block = on_device(N);
+    let blocking = Stream::new(&device()).unwrap();
+    begin_capture(&blocking);
+    set(&mut block, 0, 7);
+    assert!(block.update().unwrap(), "nothing else uses the memory");
+    let exported = block.export().unwrap();
+    end_capture(&blocking);
+    assert_eq!(Outsider::new().read(exported.ptr, 1), [7]);
+    if let Some(fake) = driver.session() {
+        assert_eq!(fake.faults(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_copy_beside_our_own_work_is_ordered_after_it() {
+    let Some(driver) = common::gpu() else { return };
+    let stream = Stream::non_blocking(&device()).unwrap();
+    let mut block = on_device(N);
+    set(&mut block, 0, 7);
+    assert!(block.update().unwrap());
+    if let Some(fake) = driver.session() {
+        fake.deferred(true);
+    }
+    kernel_fill(&mut block, &stream, 5);
+    assert_eq!(values(&block), [5; N as usize]);
+    set(&mut block, 1, 6);
+    assert!(block.update().unwrap());
+    kernel_fill(&mut block, &Stream::legacy(&device()), 8);
+    kernel_fill(&mut block, &stream, 9);
+    block.overwrite().unwrap().fill(3);
+    assert!(block.update().unwrap());
+    let exported = block.export().unwrap();
+    assert_eq!(Outsider::new().read(exported.ptr, 1), [0x0303_0303]);
+    if let Some(fake) = driver.session() {
+        fake.deferred(false);
+        assert_eq!(fake.faults(), Vec::<String>::new());
     }
 }

@@ -135,6 +135,40 @@ def test_typestrs_of_the_page(gpu):
     assert multi.__cuda_array_interface__["data"][0] == start + 12
 
 
+def test_every_reading_gives_a_dictionary_of_its_own_that_is_true_now(gpu):
+    image = uLib.VoxImage(4, 3, 2)
+    image.SetPreferredDevice("Device")
+    grid = image.Grid()
+    for item, shape, strides in ((image, (24,), (8,)), (grid, (2, 3, 4), (96, 32, 8))):
+        first = item.__cuda_array_interface__
+        kept = dict(first)
+        first["shape"], first["mine"] = (1,), 1
+        del first["typestr"]
+        assert item.__cuda_array_interface__ == kept
+        assert kept["shape"] == shape and kept["strides"] == strides
+    image.SetDataOrder("ZYX")
+    assert grid.__cuda_array_interface__["strides"] == (8, 16, 48)
+    image.SetDims(5, 3, 2)
+    assert image.__cuda_array_interface__["shape"] == (30,)
+    assert grid.__cuda_array_interface__["shape"] == (2, 3, 5)
+    before = image.__cuda_array_interface__["data"][0]
+    assert image.ReleaseDevice() and not image.IsShared()
+    after = image.__cuda_array_interface__
+    assert image.IsShared() and image.IsDeviceResident()
+    lent = image.DeviceView().__cuda_array_interface__
+    assert after == lent, f"the address of now, not {before:#x} of then"
+
+
+def test_the_interface_of_our_own_work_waits_for_it(gpu):
+    image = uLib.VoxImage(4, 4, 4)
+    image.SetPreferredDevice("Device")
+    for value in (1, 2, 3):
+        image.Fill(value)
+        assert uLib.device.array_info(image)["count"] == 64
+        image.__cuda_array_interface__
+        assert image.GetValue(63) == value
+
+
 def test_an_empty_image_has_pointer_zero(gpu):
     image = uLib.VoxImage()
     image.SetPreferredDevice("Device")

@@ -13,7 +13,7 @@ mod resource;
 pub use context::ContextGuard;
 pub use limits::Limits;
 
-use crate::driver::{Driver, Unavailable, check};
+use crate::driver::{Driver, Unavailable, check, relaxed_capture};
 use crate::module::Cache;
 use crate::stream::Stream;
 use crate::sys;
@@ -194,7 +194,7 @@ impl Device {
         if let Some(stream) = self.0.copies.get() {
             return Some(stream);
         }
-        let made = Stream::private(self).ok()?;
+        let made = relaxed_capture(|| Stream::private(self)).ok()?;
         Some(self.0.copies.get_or_init(|| made))
     }
 
