@@ -3,9 +3,10 @@
 use std::fmt;
 
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyInt;
+use pyo3::types::{PyFloat, PyInt};
 use ulib_core::{Error, ErrorKind, Result};
 
 use crate::errors::{IntoPyResult, shortened};
@@ -71,9 +72,13 @@ pub(crate) fn number<T: for<'py> FromPyObjectOwned<'py>>(
     object: &Bound<'_, PyAny>,
 ) -> PyResult<T> {
     let py = object.py();
-    let error: PyErr = match object.extract() {
+    let converted = match is_unlike_numbers(object)? {
+        true => Err(PyTypeError::new_err("must be a real number")),
+        false => object.extract().map_err(Into::into),
+    };
+    let error: PyErr = match converted {
         Ok(number) => return Ok(number),
-        Err(error) => error.into(),
+        Err(error) => error,
     };
     let found = object
         .repr()
@@ -84,11 +89,32 @@ pub(crate) fn number<T: for<'py> FromPyObjectOwned<'py>>(
         PyTypeError::new_err(message)
     } else if kind.is(py.get_type::<PyOverflowError>()) {
         PyOverflowError::new_err(message)
+    } else if kind.is(py.get_type::<PyValueError>()) {
+        PyValueError::new_err(message)
     } else {
         return Err(error);
     };
     named.set_cause(py, Some(error));
     Err(named)
+}
+
+/// Whether `object` is a scalar or an array of NumPy whose elements convert to numbers without being any: text, times, and
+/// complex numbers, which would lose their imaginary part.
+pub(crate) fn is_unlike_numbers(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = object.py();
+    if object.is_exact_instance_of::<PyFloat>() || object.is_exact_instance_of::<PyInt>() {
+        return Ok(false);
+    }
+    let Some(dtype) = object.getattr_opt(intern!(py, "dtype"))? else {
+        return Ok(false);
+    };
+    let Some(kind) = dtype.getattr_opt(intern!(py, "kind"))? else {
+        return Ok(false);
+    };
+    Ok(matches!(
+        kind.extract::<char>(),
+        Ok('c' | 'S' | 'U' | 'm' | 'M')
+    ))
 }
 
 /// Which voxel: by its flat index or by its triple.

@@ -4,8 +4,8 @@
 //! 1. A thread that is attached to the interpreter only ever *tries* a lock. When it is taken the
 //!    thread detaches first and then waits.
 //! 2. Nothing calls Python code while it holds the lock: records for the log wait (see [`log`]). The one exception is the signal watch of a
-//!    long copy, which may run a signal handler; a handler that comes back to the same object gets
-//!    an error at once (see [`enter`]).
+//!    long copy, which may run a signal handler. A handler that comes back to the same object, or to one that another
+//!    thread uses, which may wait for the first, gets an error at once (see [`Patience`]).
 //! 3. The object has a lock of its own inside (a download on a shared reference takes it), so a
 //!    short question asked while attached must not meet any work in progress, not even reading:
 //!    it takes the lock for itself alone. Detached work that only reads shares the lock.
@@ -64,15 +64,42 @@ pub(crate) fn holds_a_lock() -> bool {
     HELD.with_borrow(|held| !held.is_empty())
 }
 
-/// Refuses a lock this thread already holds, which only a signal handler can ask for.
-fn check(address: usize) -> Result<()> {
-    if HELD.with_borrow(|held| held.contains(&address)) {
-        return Err(Error::new(
+/// Whether a thread waits for a lock that another one has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// It holds nothing that the other may wait for, or takes its locks in the order that all do.
+    Waits,
+    /// It runs a signal handler in the middle of work on an object, which the other may wait for.
+    Refuses,
+}
+
+/// How this attached thread takes the lock at `address`. Refuses one that it holds, which only a signal handler can ask for.
+fn patience(address: usize) -> Result<Patience> {
+    HELD.with_borrow(|held| {
+        if held.contains(&address) {
+            return Err(Error::new(
+                ErrorKind::Busy,
+                "the object is in use by the copy that this signal handler interrupts",
+            ));
+        }
+        Ok(match held.is_empty() {
+            true => Patience::Waits,
+            false => Patience::Refuses,
+        })
+    })
+}
+
+/// The lock that `attempt` took for a signal handler, for itself alone: a thread that only reads may wait inside for another
+/// object.
+fn at_once<G>(attempt: TryLockResult<G>) -> Result<G> {
+    match attempt {
+        Ok(guard) => Ok(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => Err(Error::new(
             ErrorKind::Busy,
-            "the object is in use by the copy that this signal handler interrupts",
-        ));
+            "the object is in use by another thread, for which a signal handler that interrupts a copy cannot wait",
+        )),
     }
-    Ok(())
 }
 
 /// Drops `value` detached from the interpreter, since freeing device memory may wait for the
@@ -197,9 +224,10 @@ impl<T: Object> Shared<T> {
         self.write(py, change)
     }
 
-    /// Refuses an object that this thread already holds, which only a signal handler can ask for.
-    pub(crate) fn check(&self) -> Result<()> {
-        check(self.address())
+    /// How this thread, which is attached, takes the object. Refuses one that it already holds, which only a signal handler can
+    /// ask for.
+    pub(crate) fn patience(&self) -> Result<Patience> {
+        patience(self.address())
     }
 
     /// Runs `work`, which may copy or wait, detached from the interpreter.
@@ -208,8 +236,8 @@ impl<T: Object> Shared<T> {
         py: Python<'_>,
         work: impl FnOnce(&T) -> Result<R> + Send,
     ) -> Result<R> {
-        self.check()?;
-        let done = py.detach(|| self.read_detached(work));
+        let patience = self.patience()?;
+        let done = py.detach(|| self.read_detached(patience, work));
         log::deliver();
         done
     }
@@ -220,14 +248,21 @@ impl<T: Object> Shared<T> {
         py: Python<'_>,
         work: impl FnOnce(&mut T) -> Result<R> + Send,
     ) -> Result<R> {
-        self.check()?;
-        let done = py.detach(|| self.write_detached(work));
+        let patience = self.patience()?;
+        let done = py.detach(|| self.write_detached(patience, work));
         log::deliver();
         done
     }
 
-    /// [`read`](Self::read) for a thread that is detached already and has asked [`check`](Self::check).
-    pub(crate) fn read_detached<R>(&self, work: impl FnOnce(&T) -> Result<R>) -> Result<R> {
+    /// [`read`](Self::read) for a thread that is detached already and has asked for its [`patience`](Self::patience).
+    pub(crate) fn read_detached<R>(
+        &self,
+        patience: Patience,
+        work: impl FnOnce(&T) -> Result<R>,
+    ) -> Result<R> {
+        if patience == Patience::Refuses {
+            return self.write_detached(patience, |object| work(object));
+        }
         let _held = enter(self.address());
         let visit = self.visits.enter();
         let value = take(
@@ -239,16 +274,23 @@ impl<T: Object> Shared<T> {
         work(&value)
     }
 
-    /// [`write`](Self::write) for a thread that is detached already and has asked [`check`](Self::check).
-    pub(crate) fn write_detached<R>(&self, work: impl FnOnce(&mut T) -> Result<R>) -> Result<R> {
+    /// [`write`](Self::write) for a thread that is detached already and has asked for its [`patience`](Self::patience).
+    pub(crate) fn write_detached<R>(
+        &self,
+        patience: Patience,
+        work: impl FnOnce(&mut T) -> Result<R>,
+    ) -> Result<R> {
         let _held = enter(self.address());
         let visit = self.visits.enter();
-        let mut value = take(
-            &self.visits,
-            &visit,
-            || self.lock.try_write(),
-            || self.lock.write().unwrap_or_else(PoisonError::into_inner),
-        )?;
+        let mut value = match patience {
+            Patience::Refuses => at_once(self.lock.try_write())?,
+            Patience::Waits => take(
+                &self.visits,
+                &visit,
+                || self.lock.try_write(),
+                || self.lock.write().unwrap_or_else(PoisonError::into_inner),
+            )?,
+        };
         work(&mut value)
     }
 }

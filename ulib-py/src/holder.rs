@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use ulib_core::{Error, ErrorKind, Result};
 
 use crate::args::Place;
-use crate::cell::Shared;
+use crate::cell::{Patience, Shared};
 use crate::source::{Object, no_image};
 
 /// A question to an object, run under its lock.
@@ -27,12 +27,12 @@ pub(crate) trait Holder: Send + Sync {
     /// Sets the value of one voxel of an image.
     fn set_value(&self, py: Python<'_>, place: Place, value: f32) -> Result<()>;
 
-    /// See [`Shared::check`].
-    fn check(&self) -> Result<()>;
+    /// See [`Shared::patience`].
+    fn patience(&self) -> Result<Patience>;
     /// See [`Shared::read_detached`].
-    fn read_detached(&self, question: Question<'_>) -> Result<()>;
+    fn read_detached(&self, patience: Patience, question: Question<'_>) -> Result<()>;
     /// See [`Shared::write_detached`].
-    fn write_detached(&self, change: Change<'_>) -> Result<()>;
+    fn write_detached(&self, patience: Patience, change: Change<'_>) -> Result<()>;
 }
 
 impl<T: Object> Holder for Shared<T> {
@@ -94,19 +94,19 @@ impl<T: Object> Holder for Shared<T> {
         )
     }
 
-    fn check(&self) -> Result<()> {
-        self.check()
+    fn patience(&self) -> Result<Patience> {
+        self.patience()
     }
 
-    fn read_detached(&self, question: Question<'_>) -> Result<()> {
-        self.read_detached(|object| {
+    fn read_detached(&self, patience: Patience, question: Question<'_>) -> Result<()> {
+        self.read_detached(patience, |object| {
             question(object);
             Ok(())
         })
     }
 
-    fn write_detached(&self, change: Change<'_>) -> Result<()> {
-        self.write_detached(|object| {
+    fn write_detached(&self, patience: Patience, change: Change<'_>) -> Result<()> {
+        self.write_detached(patience, |object| {
             change(object);
             Ok(())
         })

@@ -6,7 +6,7 @@
 use bytemuck::Zeroable;
 use bytemuck::allocation::try_zeroed_vec;
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
@@ -143,10 +143,15 @@ fn exactly<T, const N: usize>(
 }
 
 /// An error about one item, with the operation it was for. Only what says that the item is of the wrong kind
-/// is worded anew; what the item's own methods raised stays.
+/// or too large is worded anew; what the item's own methods raised stays.
 fn named(py: Python<'_>, op: &str, what: &str, index: usize, error: PyErr) -> PyErr {
-    if !error.get_type(py).is(py.get_type::<PyTypeError>()) {
-        return error;
+    let kind = error.get_type(py);
+    let message = format!("{op}: item {index} of {what}: {}", error.value(py));
+    if kind.is(py.get_type::<PyTypeError>()) {
+        PyTypeError::new_err(message)
+    } else if kind.is(py.get_type::<PyOverflowError>()) {
+        PyOverflowError::new_err(message)
+    } else {
+        error
     }
-    PyTypeError::new_err(format!("{op}: item {index} of {what}: {}", error.value(py)))
 }

@@ -96,7 +96,7 @@ impl DeviceView {
         let lease = self.open()?;
         let ordinal = lease.device().ordinal();
         let here = (abi::CUDA, i32::try_from(ordinal)?);
-        export::check_stream(abi::CUDA, stream)?;
+        export::check_stream(abi::CUDA, stream).py()?;
         if dl_device.is_some_and(|wanted| wanted != here) || copy == Some(true) {
             return Err(pyo3::exceptions::PyBufferError::new_err(
                 "__dlpack__: a DeviceView gives itself only; ask the object for a copy",
@@ -104,7 +104,8 @@ impl DeviceView {
         }
         let versioned = max_version.is_some_and(|(major, _)| major >= 1);
         let parcel =
-            export::Parcel::device(lease.ptr(), ordinal, self.desc.clone(), 0, Box::new(lease))?;
+            export::Parcel::device(lease.ptr(), ordinal, self.desc.clone(), 0, Box::new(lease))
+                .py()?;
         export::capsule(py, parcel, versioned)
     }
 

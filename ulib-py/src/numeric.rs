@@ -89,6 +89,12 @@ impl Numeric {
 #[pymethods]
 #[allow(non_snake_case)]
 impl Numeric {
+    /// Scalars of NumPy leave an operator to us, as numbers do; its arrays do not.
+    #[classattr]
+    fn __array_priority__() -> f64 {
+        -1.0
+    }
+
     /// Sets every element to ``value``, where the array is.
     #[pyo3(signature = (value))]
     fn Fill(&self, py: Python<'_>, value: &Any<'_>) -> PyResult<()> {

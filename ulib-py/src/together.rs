@@ -8,6 +8,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use ulib_core::{Error, ErrorKind, Result};
 
+use crate::cell::Patience;
 use crate::log;
 use crate::source::{Holder, Object, Source};
 
@@ -97,12 +98,13 @@ pub(crate) fn hold<'a, R: Send>(
     work: impl FnOnce(Objects<'_>) -> Result<R> + Send,
 ) -> Result<R> {
     let mut entries: Vec<Entry<'a>> = Vec::with_capacity(MOST);
+    let mut patience = Patience::Waits;
     let all = changed.into_iter().map(|source| (source, true));
     for (source, change) in all.chain(read.into_iter().map(|source| (source, false))) {
         let address = source.address();
         if entries.iter().all(|entry| entry.address != address) {
             let holder = &source.holder;
-            holder.check()?;
+            patience = holder.patience()?;
             entries.push(Entry {
                 address,
                 holder,
@@ -113,7 +115,7 @@ pub(crate) fn hold<'a, R: Send>(
     entries.sort_unstable_by_key(|entry| entry.address);
     let (mut work, mut slot) = (Some(work), None);
     let taken = py.detach(|| {
-        take(&entries, Objects::default(), &mut |objects| {
+        take(&entries, patience, Objects::default(), &mut |objects| {
             slot = work.take().map(|work| work(objects));
         })
     });
@@ -125,6 +127,7 @@ pub(crate) fn hold<'a, R: Send>(
 /// Takes the locks of `entries` one inside the other, and runs `work` with all of them.
 fn take(
     entries: &[Entry<'_>],
+    patience: Patience,
     held: Objects<'_>,
     work: &mut (dyn FnMut(Objects<'_>) + Send),
 ) -> Result<()> {
@@ -134,18 +137,18 @@ fn take(
     };
     let (mut held, mut inner) = (Some(held), Ok(()));
     let outer = if entry.change {
-        entry.holder.write_detached(&mut |object| {
+        entry.holder.write_detached(patience, &mut |object| {
             let mut objects = held.take().unwrap_or_default().shortened();
             objects.changed = Some((entry.address, object));
-            inner = take(rest, objects, work);
+            inner = take(rest, patience, objects, work);
         })
     } else {
-        entry.holder.read_detached(&mut |object| {
+        entry.holder.read_detached(patience, &mut |object| {
             let mut objects = held.take().unwrap_or_default().shortened();
             if let Some(free) = objects.read.iter_mut().find(|slot| slot.is_none()) {
                 *free = Some((entry.address, object));
             }
-            inner = take(rest, objects, work);
+            inner = take(rest, patience, objects, work);
         })
     };
     outer.and(inner)

@@ -1,5 +1,6 @@
 """Elementwise operations against NumPy, on the host and on a device, and what they refuse."""
 
+import decimal
 import gc
 import logging
 import os
@@ -9,6 +10,8 @@ import signal
 import sys
 import threading
 import time
+import types
+import warnings
 
 import numpy as np
 import pytest
@@ -546,6 +549,77 @@ def test_operators(kind, sign, place):
     same(other, values)
     if kind == "image":
         assert operator(item, 2).Count.Sum() == 5 * COUNT
+
+
+@pytest.mark.parametrize("sign", OPERATORS)
+def test_scalars_of_numpy_are_numbers_on_either_side(sign, place):
+    """NumPy has the first word when one is on the left, and must not bring the numbers home as an array of its own."""
+    values = np.arange(1, 25, dtype=np.float32)
+    item = image(values, place=place)
+    operator = OPERATORS[sign][0]
+    for scalar in (np.float32(2), np.float64(2), np.int8(2), np.uint64(2)):
+        for made, wanted in ((operator(scalar, item), operator(2, item)), (operator(item, scalar), operator(item, 2))):
+            assert type(made) is uLib.VoxImage and made.GetPreferredDevice() == place
+            assert list(made) == list(wanted)
+    with pytest.raises(TypeError):
+        np.float32(2) < item
+
+
+UNLIKE = [
+    *(kind(1 + 5j) for kind in (np.complex64, np.complex128, np.clongdouble)),
+    *(np.array(text) for text in ("3", b"3", 1 + 5j)),
+    *(kind(3, "ns") for kind in (np.timedelta64, np.datetime64)),
+    np.str_("3"),
+    np.bytes_(b"3"),
+]
+
+
+@pytest.mark.parametrize("value", UNLIKE, ids=repr)
+@pytest.mark.parametrize("name", ["Fill", "Scale", "Add", "Power", "Axpy", "CountWhere", "Quantile", "__iadd__", "SetValue"])
+def test_scalars_that_only_convert_to_numbers_are_refused(name, value):
+    """No imaginary part is dropped, and text and times are not read as numbers."""
+    item = uLib.FloatCollection([1, 2, 3])
+    arguments = {
+        "Axpy": (value, item),
+        "CountWhere": ("<", value),
+        "SetValue": (0, value),
+    }.get(name, (value,))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(TypeError, match=name.replace("__iadd__", "Add")):
+            getattr(item, name)(*arguments)
+    assert list(item) == [1, 2, 3]
+
+
+def test_numbers_that_cannot_be_converted_are_named():
+    item = uLib.FloatCollection([1, 2, 3])
+    for bad, error in ((decimal.Decimal("sNaN"), ValueError), (10**400, OverflowError), (np.array("x", object), ValueError)):
+        for call in (item.Add, item.Fill, item.Minimum):
+            with pytest.raises(error, match=r"^(Add: other|Fill: value|Minimum: other) ") as caught:
+                call(bad)
+            assert caught.value.__cause__ is not None
+
+
+@pytest.mark.parametrize(
+    ("offer", "words"),
+    [
+        ({"__cuda_array_interface__": {"shape": (-3,), "typestr": "<f4", "data": (8, False)}}, "__cuda_array_interface__: .*shape"),
+        ({"__cuda_array_interface__": {"shape": (3,), "typestr": 4, "data": (8, False)}}, "__cuda_array_interface__: typestr"),
+        ({"__cuda_array_interface__": {"shape": (3,), "typestr": "<f4", "data": (1.5, False)}}, "__cuda_array_interface__: data"),
+        ({"__cuda_array_interface__": {"shape": (3,), "typestr": "<f4", "data": (-8, False)}}, "__cuda_array_interface__: data"),
+        (
+            {"__cuda_array_interface__": {"shape": (3,), "typestr": "<f4", "data": (8, False), "stream": "x"}},
+            "__cuda_array_interface__: stream",
+        ),
+        ({"__dlpack__": len, "__dlpack_device__": lambda: None}, "__dlpack_device__: answer None"),
+        ({"__dlpack__": len, "__dlpack_device__": lambda: (2, 2**40)}, "__dlpack_device__: answer"),
+    ],
+)
+def test_what_is_wrong_with_an_array_of_another_library_is_named(offer, words):
+    item = uLib.FloatCollection([1, 2, 3])
+    for call in (item.Add, item.Mask, item.CopyFrom, item.Dot, item.SetValues):
+        with pytest.raises((TypeError, OverflowError, ValueError), match=words):
+            call(types.SimpleNamespace(**offer))
 
 
 @pytest.mark.parametrize("sign", OPERATORS)

@@ -331,8 +331,10 @@ print(values.Sum())
     assert done.stdout == "12000000.0\n"
 
 
-def test_dlpack_of_an_object_that_another_thread_moves(gpu):
-    image = uLib.VoxImage(8, 8, 8)
+@pytest.mark.parametrize("asked", [{}, {"max_version": (1, 0)}, {"dl_device": (2, 0)}, {"dl_device": (1, 0)}], ids=str)
+def test_dlpack_of_an_object_that_another_thread_moves(gpu, asked):
+    """Where the numbers are may change between any two looks: with locks that change hands all the time, it does."""
+    image = uLib.VoxImage(4, 4, 4)
     done = threading.Event()
 
     def move():
@@ -340,12 +342,62 @@ def test_dlpack_of_an_object_that_another_thread_moves(gpu):
             image.SetPreferredDevice("Device")
             image.SetPreferredDevice("Host")
 
-    mover = threading.Thread(target=move)
-    mover.start()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    movers = [threading.Thread(target=move) for _ in range(2)]
+    for mover in movers:
+        mover.start()
     try:
-        for _ in range(3000):
-            image.__dlpack__()
-            image.__dlpack__(max_version=(1, 0))
+        for _ in range(1500):
+            image.__dlpack__(**asked)
     finally:
         done.set()
-        mover.join(60)
+        for mover in movers:
+            mover.join(60)
+        sys.setswitchinterval(interval)
+
+
+SIGNAL_WHILE_AN_OPERATION_WAITS = """
+import ctypes, os, signal, sys, threading, time, uLib
+control = ctypes.CDLL(os.environ["ULIB_FAKE_DRIVER"]).fakecuda_control
+objects = [uLib.VoxImage(256, 256, 64) for _ in range(2)]
+for each in objects:
+    each.Fill(1)
+a, b = objects if {first} else objects[::-1]
+third = uLib.VoxImage(4, 4, 4)
+control(b"bandwidth %d" % (32 << 20))
+found, other = [], threading.Thread(target=lambda: b.{work})
+def handler(number, frame):
+    if not found:
+        other.start()
+        time.sleep(0.1)      # it holds b, waits for a, and we hold a
+        found.append(third.GetValue(5))
+        for use in ({use}):
+            try:
+                found.append(use())
+            except (BufferError, ValueError) as error:  # ValueError: of another shape
+                found.append(str(error))
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+a.SetPreferredDevice("Device")
+control(b"bandwidth 0")
+other.join(60)
+assert not other.is_alive()
+print(found)
+"""
+USES = (
+    "lambda: b.GetValue(0), lambda: b.SetValue(0, 3), lambda: third.Add(b), lambda: b.Add(third), lambda: third.Dot(b),"
+    "b.GetDataLocation, lambda: b.SetPreferredDevice('Device'), b.DeviceView, lambda: memoryview(b), b.__dlpack__, b.GetValues"
+)
+
+
+@pytest.mark.parametrize("work", ["Add(a)", "Dot(a)", "SetValues(a)"])
+def test_a_signal_handler_does_not_wait_for_who_waits_for_this_thread(fake, python, work):
+    told = [
+        python(SIGNAL_WHILE_AN_OPERATION_WAITS.format(first=first, work=work, use=USES), timeout=60).stdout
+        for first in (True, False)
+    ]
+    assert all(text.startswith("[0.0, ") for text in told), "an object that nobody uses is at hand"
+    if work != "SetValues(a)":
+        # Of one of the two the lock is taken first.
+        assert any("in use by another thread, for which a signal handler" in text for text in told)

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import Any, Final, Literal, Protocol, TypeAlias, final
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, final
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -129,6 +129,7 @@ class Numeric(Placed):
     of the same shape and element type in the same place, or an array of another library there.
     """
 
+    __array_priority__: ClassVar[float]
     def Fill(self, value: float) -> None:
         """Sets every element, where the array is."""
     def Scale(self, factor: float) -> None:

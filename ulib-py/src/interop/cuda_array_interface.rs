@@ -9,7 +9,7 @@ use pyo3::{PyTypeInfo, intern};
 use ulib_core::{Error, ErrorKind, Location, PreferredDevice, Reason, Result};
 
 use crate::errors::{IntoPyResult, to_python};
-use crate::source::{Desc, Source, block};
+use crate::source::{Desc, Object, Source, block};
 
 /// The dictionary for an array at `start` (the address of the block's first byte).
 pub(crate) fn dictionary<'py>(
@@ -131,19 +131,24 @@ pub(crate) fn is_absence(error: &Error) -> bool {
 /// The device whose pointer would be given for `source`, without moving anything: where the numbers
 /// are, or where they go when a pointer is asked for.
 pub(crate) fn device_now(py: Python<'_>, source: &Source) -> Result<Option<u32>> {
-    source.holder.read(py, |object| {
-        let placed = object.placed();
-        let PreferredDevice::Device(ordinal) = placed.preferred_device() else {
-            return Ok(None);
-        };
-        let goes = match placed.location() {
-            // It may be another device than the preferred one, and in a forked child nobody reaches it.
-            Location::Device { .. } => placed.can_use_device(),
-            Location::Host => false,
-            Location::HostBecause(reason) => {
-                matches!(reason, Reason::ChangedOnHost | Reason::AsPreferred)
-            }
-        };
-        Ok(goes.then_some(ordinal))
-    })
+    source
+        .holder
+        .read(py, |object| Ok(device_of_object(object)))
+}
+
+/// [`device_now`] for an object that is held.
+pub(crate) fn device_of_object(object: &dyn Object) -> Option<u32> {
+    let placed = object.placed();
+    let PreferredDevice::Device(ordinal) = placed.preferred_device() else {
+        return None;
+    };
+    let goes = match placed.location() {
+        // It may be another device than the preferred one, and in a forked child nobody reaches it.
+        Location::Device { .. } => placed.can_use_device(),
+        Location::Host => false,
+        Location::HostBecause(reason) => {
+            matches!(reason, Reason::ChangedOnHost | Reason::AsPreferred)
+        }
+    };
+    goes.then_some(ordinal)
 }

@@ -14,6 +14,7 @@ use super::cuda_array_interface::is_absence;
 use super::dlpack::{self, abi};
 use super::foreign::{self, in_elements, place};
 use super::host_array::HostArray;
+use crate::args::number;
 use crate::bulk::BulkArray;
 use crate::cell::drop_detached;
 use crate::errors::IntoPyResult;
@@ -180,8 +181,9 @@ impl DeviceArray {
             ));
         }
         let shape: Vec<usize> = items(PROTOCOL, "shape", &need("shape")?, MAX_AXES)?;
-        let dtype = DType::from_typestr(&need("typestr")?.extract::<String>()?).py()?;
-        let (address, _read_only): (u64, bool) = need("data")?.extract()?;
+        let dtype =
+            DType::from_typestr(&number::<String>(PROTOCOL, "typestr", &need("typestr")?)?).py()?;
+        let (address, _read_only): (u64, bool) = number(PROTOCOL, "data", &need("data")?)?;
         let bytes: Option<Vec<isize>> = match get("strides")? {
             Some(strides) if !strides.is_none() => {
                 Some(items(PROTOCOL, "strides", &strides, MAX_AXES)?)
@@ -193,7 +195,7 @@ impl DeviceArray {
             .transpose()
             .py()?;
         let stream = match get("stream")? {
-            Some(stream) if !stream.is_none() => Some(stream.extract::<u64>()?),
+            Some(stream) if !stream.is_none() => Some(number::<u64>(PROTOCOL, "stream", &stream)?),
             _ => None,
         };
         if stream == Some(0) {

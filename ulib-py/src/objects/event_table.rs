@@ -8,7 +8,7 @@ use pyo3::types::{PyBytes, PyString, PyTuple, PyType};
 use ulib_core::{DType, Error, Residency, Result, bytemuck};
 use ulib_math::{EventTable as Table, Placed};
 
-use crate::args::{self, Int, count, index_in, whole};
+use crate::args::{self, Int, count, index_in, number, whole};
 use crate::bulk::BulkArray;
 use crate::cell::Shared;
 use crate::errors::IntoPyResult;
@@ -212,7 +212,14 @@ impl EventTable {
 
     /// Sets the number in one cell; ``column`` is a number or a name.
     #[pyo3(signature = (row, column, value))]
-    fn SetValue(&self, py: Python<'_>, row: Int, column: Column, value: f64) -> PyResult<()> {
+    fn SetValue(
+        &self,
+        py: Python<'_>,
+        row: Int,
+        column: Column,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let value: f64 = number("SetValue", "value", value)?;
         let at = |table: &Table| cell(table, row, &column);
         self.shared
             .glance(

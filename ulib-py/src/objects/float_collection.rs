@@ -9,7 +9,7 @@ use ulib_core::DType;
 use ulib_math::FloatCollection as Items;
 
 use super::collection::repr;
-use crate::args::{self, Int, index_in};
+use crate::args::{self, Int, index_in, number};
 use crate::bulk::BulkArray;
 use crate::cell::Shared;
 use crate::errors::IntoPyResult;
@@ -82,7 +82,8 @@ impl FloatCollection {
 
     /// Replaces the number at ``index``.
     #[pyo3(signature = (index, value))]
-    fn SetValue(&self, py: Python<'_>, index: Int, value: f32) -> PyResult<()> {
+    fn SetValue(&self, py: Python<'_>, index: Int, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let value: f32 = number("SetValue", "value", value)?;
         let at = |items: &Items| index_in("element", index, items.len());
         self.shared
             .glance(
@@ -94,7 +95,8 @@ impl FloatCollection {
 
     /// Adds a number at the end.
     #[pyo3(signature = (value))]
-    fn Append(&self, py: Python<'_>, value: f32) -> PyResult<()> {
+    fn Append(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let value: f32 = number("Append", "value", value)?;
         self.shared.tiny_mut(py, |items| items.push(value)).py()
     }
 

@@ -14,17 +14,17 @@
 use std::any::Any;
 use std::ffi::c_void;
 
-use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use ulib_core::{DType, Layout, PreferredDevice, Result};
+use ulib_core::{DType, Error, ErrorKind, Layout, PreferredDevice, Result};
 use ulib_device::Block;
 
 use super::abi;
 use crate::errors::IntoPyResult;
-use crate::interop::cuda_array_interface::device_now;
+use crate::interop::cuda_array_interface::{device_now, device_of_object};
 use crate::items::zeros;
-use crate::source::{Desc, Source, block};
+use crate::source::{Desc, Object, Source, Which, block};
 
 /// The keyword arguments of `__dlpack__`.
 pub(crate) struct Request {
@@ -32,6 +32,13 @@ pub(crate) struct Request {
     pub(crate) max_version: Option<(i64, i64)>,
     pub(crate) dl_device: Option<(i32, i32)>,
     pub(crate) copy: Option<bool>,
+}
+
+impl Request {
+    /// Whether the consumer knows capsules with a version, and with it the flag for read-only memory.
+    fn is_versioned(&self) -> bool {
+        self.max_version.is_some_and(|(major, _)| major >= 1)
+    }
 }
 
 /// An array ready to be put into a capsule.
@@ -60,69 +67,74 @@ pub(crate) fn export<'py>(
     source: &Source,
     request: &Request,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let here = device_of(py, source)?;
+    // Alone with the object: another thread that moves it comes before our look at where it is, or after the parcel.
+    let parcel = source
+        .holder
+        .write(py, |object| pack(object, &source.which, request))
+        .py()?;
+    capsule(py, parcel, request.is_versioned())
+}
+
+/// The array `which` of `object` as the table at the top says.
+fn pack(object: &dyn Object, which: &Which, request: &Request) -> Result<Parcel> {
+    let here = match device_of_object(object) {
+        Some(ordinal) => (abi::CUDA, number_of(ordinal)?),
+        None => (abi::CPU, 0),
+    };
     let wanted = request.dl_device.unwrap_or(here);
-    let versioned = request.max_version.is_some_and(|(major, _)| major >= 1);
+    let versioned = request.is_versioned();
     check_stream(wanted.0, request.stream)?;
-    let parcel = match wanted {
-        (abi::CUDA, _) if wanted == here && request.copy != Some(true) => match lease(py, source) {
-            // Another thread has changed the preference since `here` was asked.
-            Err(_) if request.dl_device.is_none() && device_of(py, source)? != here => {
-                return export(py, source, request);
-            }
-            leased => leased?,
-        },
+    let (block, desc) = (block(object)?, which.of(object)?);
+    match wanted {
+        (abi::CUDA, _) if wanted == here && request.copy != Some(true) => lease(block, desc),
         (abi::CPU, 0) if wanted == here && request.copy != Some(true) && versioned => {
-            host_view(py, source)?
+            host_view(block, desc)
         }
-        _ if request.copy == Some(false) => {
-            return Err(PyBufferError::new_err(format!(
+        _ if request.copy == Some(false) => Err(Error::new(
+            ErrorKind::Busy,
+            format!(
                 "__dlpack__: the array on device {here:?} cannot be given for {wanted:?}{} without a copy",
                 if versioned {
                     ""
                 } else {
                     " as an unversioned (writable) capsule"
                 },
-            )));
-        }
-        (abi::CPU, 0) => host_copy(py, source)?,
-        (abi::CUDA, ordinal) => device_copy(py, source, ordinal)?,
-        _ => {
-            return Err(PyBufferError::new_err(format!(
+            ),
+        )),
+        (abi::CPU, 0) => host_copy(block, desc),
+        (abi::CUDA, ordinal) => device_copy(block, desc, ordinal),
+        _ => Err(Error::new(
+            ErrorKind::Busy,
+            format!(
                 "__dlpack__: dl_device {wanted:?} is neither the host (1, 0) nor a CUDA device (2, n)"
-            )));
-        }
-    };
-    capsule(py, parcel, versioned)
+            ),
+        )),
+    }
 }
 
 /// Refuses streams that the protocol does not allow. A stream that is allowed has nothing to wait
 /// for: the pointer is given after our own work on the array is done.
-pub(crate) fn check_stream(kind: i32, stream: Option<i64>) -> PyResult<()> {
-    match (kind, stream) {
-        (_, None) => Ok(()),
-        (abi::CPU, Some(stream)) => Err(PyValueError::new_err(format!(
-            "__dlpack__: stream {stream} for host memory; only None is possible there"
-        ))),
-        (_, Some(0)) => Err(PyValueError::new_err(
-            "__dlpack__: stream 0 is ambiguous; 1 is the legacy default stream, 2 the per-thread one",
-        )),
-        (_, Some(stream)) if stream < -1 => Err(PyValueError::new_err(format!(
-            "__dlpack__: stream {stream} is no stream"
-        ))),
-        _ => Ok(()),
-    }
+pub(crate) fn check_stream(kind: i32, stream: Option<i64>) -> Result<()> {
+    let refused = match (kind, stream) {
+        (_, None) => return Ok(()),
+        (abi::CPU, Some(stream)) => {
+            format!("stream {stream} for host memory; only None is possible there")
+        }
+        (_, Some(0)) => {
+            "stream 0 is ambiguous; 1 is the legacy default stream, 2 the per-thread one".to_owned()
+        }
+        (_, Some(stream)) if stream < -1 => format!("stream {stream} is no stream"),
+        _ => return Ok(()),
+    };
+    Err(Error::new(
+        ErrorKind::InvalidArgument,
+        format!("__dlpack__: {refused}"),
+    ))
 }
 
 /// The device array itself.
-fn lease(py: Python<'_>, source: &Source) -> PyResult<Parcel> {
-    let (lease, desc) = source
-        .holder
-        .read(py, |object| {
-            let desc = source.which.of(object)?;
-            Ok((block(object)?.lease()?, desc))
-        })
-        .py()?;
+fn lease(block: &Block, desc: Desc) -> Result<Parcel> {
+    let lease = block.lease()?;
     Parcel::device(
         lease.ptr(),
         lease.device().ordinal(),
@@ -133,12 +145,10 @@ fn lease(py: Python<'_>, source: &Source) -> PyResult<Parcel> {
 }
 
 /// The host copy itself, read-only.
-fn host_view(py: Python<'_>, source: &Source) -> PyResult<Parcel> {
-    let (export, desc) = source
-        .read(py, |block, desc| Ok((block.export_host()?, desc)))
-        .py()?;
+fn host_view(block: &Block, desc: Desc) -> Result<Parcel> {
+    let export = block.export_host()?;
     Ok(Parcel {
-        data: address(export.as_ptr() as u64, &desc).py()?,
+        data: address(export.as_ptr() as u64, &desc)?,
         device: abi::Device {
             kind: abi::CPU,
             id: 0,
@@ -151,9 +161,9 @@ fn host_view(py: Python<'_>, source: &Source) -> PyResult<Parcel> {
 }
 
 /// A packed copy on the host.
-fn host_copy(py: Python<'_>, source: &Source) -> PyResult<Parcel> {
-    let (bytes, desc) = source.read(py, packed).py()?;
-    let layout = Layout::contiguous(desc.layout.shape()).py()?;
+fn host_copy(block: &Block, desc: Desc) -> Result<Parcel> {
+    let (bytes, desc) = packed(block, desc)?;
+    let layout = Layout::contiguous(desc.layout.shape())?;
     Ok(Parcel {
         data: if bytes.is_empty() {
             0
@@ -173,17 +183,16 @@ fn host_copy(py: Python<'_>, source: &Source) -> PyResult<Parcel> {
 
 /// A copy on device `ordinal`, made there when the numbers are. It is a block of its own, with the
 /// layout of the first, of which only a lease is left.
-fn device_copy(py: Python<'_>, source: &Source, ordinal: i32) -> PyResult<Parcel> {
+fn device_copy(block: &Block, desc: Desc, ordinal: i32) -> Result<Parcel> {
     let ordinal = u32::try_from(ordinal).map_err(|_| {
-        PyValueError::new_err(format!("__dlpack__: dl_device names device {ordinal}"))
+        Error::new(
+            ErrorKind::InvalidArgument,
+            format!("__dlpack__: dl_device names device {ordinal}"),
+        )
     })?;
-    let (lease, desc) = source
-        .read(py, |block, desc| {
-            let copy = block.try_clone()?;
-            copy.set_preferred(PreferredDevice::Device(ordinal))?;
-            Ok((copy.lease()?, desc))
-        })
-        .py()?;
+    let copy = block.try_clone()?;
+    copy.set_preferred(PreferredDevice::Device(ordinal))?;
+    let lease = copy.lease()?;
     Parcel::device(lease.ptr(), ordinal, desc, abi::IS_COPIED, Box::new(lease))
 }
 
@@ -194,6 +203,12 @@ fn packed(block: &Block, desc: Desc) -> Result<(Vec<u64>, Desc)> {
     let raw: &mut [u8] = ulib_core::bytemuck::cast_slice_mut(&mut words);
     crate::gather::gather(&block.read()?, &desc, &mut raw[..bytes])?;
     Ok((words, desc))
+}
+
+/// The number of a device as DLPack counts them.
+fn number_of(ordinal: u32) -> Result<i32> {
+    i32::try_from(ordinal)
+        .map_err(|_| Error::overflow("__dlpack__", format_args!("device {ordinal}")))
 }
 
 /// The address of an array's first element in memory that starts at `start`; 0 when empty.
@@ -212,12 +227,12 @@ impl Parcel {
         desc: Desc,
         flags: u64,
         owner: Box<dyn Any + Send>,
-    ) -> PyResult<Parcel> {
+    ) -> Result<Parcel> {
         Ok(Parcel {
-            data: address(start, &desc).py()?,
+            data: address(start, &desc)?,
             device: abi::Device {
                 kind: abi::CUDA,
-                id: i32::try_from(ordinal)?,
+                id: number_of(ordinal)?,
             },
             dtype: desc.dtype,
             layout: desc.layout,

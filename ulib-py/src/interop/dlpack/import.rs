@@ -12,6 +12,7 @@ use pyo3::types::PyDict;
 use ulib_core::{DType, Error, Result};
 
 use super::abi;
+use crate::args::number;
 use crate::errors::IntoPyResult;
 
 /// An array taken out of a capsule; its producer's deleter runs when this is dropped.
@@ -126,7 +127,7 @@ pub(crate) fn device_of(object: &Bound<'_, PyAny>) -> PyResult<Option<(i32, i32)
     let Some(method) = object.getattr_opt(intern!(py, "__dlpack_device__"))? else {
         return Ok(None);
     };
-    method.call0()?.extract().map(Some)
+    number("__dlpack_device__", "answer", &method.call0()?).map(Some)
 }
 
 /// Takes the array of `object`, whose producer orders it before the work of `stream`.
