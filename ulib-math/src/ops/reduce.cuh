@@ -160,7 +160,8 @@ ULIB_FN void reduce_rows(const ReduceParams& p) {
   const int K = U::OPERANDS;
   const int WARPS = ULIB_LANES / L / 32;
   const int ROWS = ULIB_CHUNK / ULIB_LANES;
-  const int FLIGHT = AXES || K > 1 ? 4 : 8;  // loads in flight
+  // Loads in flight: measured, a fold with much to carry wants all of its lane's at once.
+  const int FLIGHT = AXES || K > 1 ? 4 : L == 1 && sizeof(Acc) > 16 ? ROWS : 8;
   __shared__ Acc parts[2][8];
   const F fold(p.fold);
   const u32 t = threadIdx.x;

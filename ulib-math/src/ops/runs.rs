@@ -6,6 +6,10 @@ use super::parallel;
 /// Elements that are worth a task of their own.
 pub(crate) const GRAIN: usize = 1 << 15;
 
+/// Tasks of a traversal for each thread: enough to even out what threads are slow, and few, since a thread reads and
+/// writes long stretches faster.
+const TASKS: usize = 8;
+
 /// A run: `len` elements, `stride[k]` apart in operand `k`, of which the first is element `start[k]`.
 pub(crate) struct Run<const K: usize> {
     pub(crate) len: usize,
@@ -31,10 +35,15 @@ where
     }
     let first = axes.start[own].unsigned_abs();
     let parallel = count > GRAIN && parallel::available();
+    let grain = if parallel {
+        GRAIN.max(count / (TASKS * rayon::current_num_threads()))
+    } else {
+        count
+    };
     let space = Space {
         axes,
         own,
-        parallel,
+        grain,
         visit,
     };
     match axes.len.first() {
@@ -46,8 +55,8 @@ where
 struct Space<'a, F, const K: usize> {
     axes: &'a Axes<K>,
     own: usize,
-    /// Whether there are threads to share the work with.
-    parallel: bool,
+    /// Indices up to which the work is not shared any more; all of them where there is nobody to share it with.
+    grain: usize,
     visit: &'a F,
 }
 
@@ -69,7 +78,7 @@ impl<F, const K: usize> Space<'_, F, K> {
         let stride = self.axes.stride[axis];
         let own = stride[self.own].unsigned_abs();
         let innermost = axis + 1 == self.axes.len.len();
-        if innermost && !(self.parallel && count > GRAIN) {
+        if innermost && count <= self.grain {
             return self.leaf(data, len, stride, start);
         }
         let moved = |by: usize| {
@@ -85,7 +94,7 @@ impl<F, const K: usize> Space<'_, F, K> {
                 (self.axes.len[inner] - 1) * self.axes.stride[inner][self.own].unsigned_abs()
             })
             .sum();
-        if self.parallel && len > 1 && count > GRAIN && own > inside {
+        if len > 1 && count > self.grain && own > inside {
             let half = len / 2;
             let (left, right) = data.split_at_mut(half * own);
             let left_count = count / len * half;

@@ -15,7 +15,7 @@ use crate::ops::runs::{Run, for_each_run};
 const TILE: usize = 128;
 
 /// Elements that are computed together.
-const GROUP: usize = 16;
+const GROUP: usize = 32;
 
 /// Where the elements of an input are.
 #[derive(Clone, Copy, Debug)]
@@ -50,15 +50,15 @@ pub(super) fn map<T: Element, B: DeviceStorable + Copy + Default>(
         if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
         {
             // SAFETY: the processor has what the function was compiled for: checked in the line above.
-            return unsafe { tiles_avx2(out, &run, a, b, c, f) };
+            return unsafe { visit_avx2(out, &run, a, b, c, f) };
         }
-        tiles(out, &run, a, b, c, f);
+        visit(out, &run, a, b, c, f);
     });
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn tiles_avx2<T: Element, B: DeviceStorable + Copy + Default>(
+fn visit_avx2<T: Element, B: DeviceStorable + Copy + Default>(
     out: &mut [T],
     run: &Run<4>,
     a: Source<'_, T>,
@@ -66,13 +66,110 @@ fn tiles_avx2<T: Element, B: DeviceStorable + Copy + Default>(
     c: Source<'_, T>,
     f: &impl Fn(T, B, T) -> T,
 ) {
-    tiles(out, run, a, b, c, f);
+    visit(out, run, a, b, c, f);
 }
 
+/// One run: what is adjacent in place, the rest by way of tiles.
+#[inline(always)]
+fn visit<T: Element, B: DeviceStorable + Copy + Default>(
+    out: &mut [T],
+    run: &Run<4>,
+    a: Source<'_, T>,
+    b: Source<'_, B>,
+    c: Source<'_, T>,
+    f: &impl Fn(T, B, T) -> T,
+) {
+    let [at, bt, ct, own] = run.stride;
+    let done = match (
+        Groups::of(a, run.start[0], at),
+        Groups::of(b, run.start[1], bt),
+        Groups::of(c, run.start[2], ct),
+    ) {
+        (Some(a), Some(b), Some(c)) if own == 1 => groups(out, a, b, c, f),
+        _ => 0,
+    };
+    if done < run.len {
+        tiles(out, run, done, a, b, c, f);
+    }
+}
+
+/// The elements of an input whose elements are adjacent, in groups.
+#[derive(Clone, Copy)]
+enum Groups<'a, T> {
+    Same([T; GROUP]),
+    Slice(&'a [[T; GROUP]]),
+    Output,
+}
+
+impl<'a, T: Copy> Groups<'a, T> {
+    /// `None` where they are not adjacent.
+    #[inline(always)]
+    fn of(source: Source<'a, T>, start: isize, stride: isize) -> Option<Self> {
+        match source {
+            Source::Scalar(number) => Some(Self::Same([number; GROUP])),
+            Source::Slice(slice) => {
+                (stride == 1).then(|| Self::Slice(slice[start.unsigned_abs()..].as_chunks().0))
+            }
+            Source::Output => Some(Self::Output),
+        }
+    }
+
+    /// The number of groups, where there is an end to them.
+    #[inline(always)]
+    fn len(&self) -> Option<usize> {
+        match self {
+            Self::Slice(groups) => Some(groups.len()),
+            Self::Same(_) | Self::Output => None,
+        }
+    }
+
+    #[inline(always)]
+    fn group(&self, index: usize, output: impl FnOnce() -> [T; GROUP]) -> [T; GROUP] {
+        match self {
+            Self::Same(group) => *group,
+            Self::Slice(groups) => groups[index],
+            Self::Output => output(),
+        }
+    }
+}
+
+/// Whole groups from the first element on, and how many elements they are.
+#[inline(always)]
+fn groups<T: Element, B: DeviceStorable + Copy + Default>(
+    out: &mut [T],
+    a: Groups<'_, T>,
+    b: Groups<'_, B>,
+    c: Groups<'_, T>,
+    f: &impl Fn(T, B, T) -> T,
+) -> usize {
+    let (out, _) = out.as_chunks_mut::<GROUP>();
+    let whole = [a.len(), b.len(), c.len()]
+        .into_iter()
+        .flatten()
+        .fold(out.len(), usize::min);
+    for (index, out) in out.iter_mut().enumerate().take(whole) {
+        let (x, z) = (a.group(index, || *out), c.group(index, || *out));
+        let y = b.group(index, || {
+            // Then it is of the output's type.
+            let mut own = [B::default(); GROUP];
+            if let Ok(out) = bytemuck::try_cast_slice::<T, B>(out) {
+                own.copy_from_slice(out);
+            }
+            own
+        });
+        for i in 0..GROUP {
+            out[i] = f(x[i], y[i], z[i]);
+        }
+    }
+    whole * GROUP
+}
+
+/// What is left of a run from element `done` on, brought to one place and taken back.
 #[inline(always)]
 fn tiles<T: Element, B: DeviceStorable + Copy + Default>(
     out: &mut [T],
     run: &Run<4>,
+    done: usize,
     a: Source<'_, T>,
     b: Source<'_, B>,
     c: Source<'_, T>,
@@ -92,9 +189,8 @@ fn tiles<T: Element, B: DeviceStorable + Copy + Default>(
     if let Source::Scalar(number) = c {
         tiles.2 = [number; TILE];
     }
-    let from_scalar = matches!(a, Source::Scalar(_));
     let stride = run.stride[3].unsigned_abs();
-    for first in (0..run.len).step_by(TILE) {
+    for first in (done..run.len).step_by(TILE) {
         let count = TILE.min(run.len - first);
         let own = &mut out[first * stride..];
         let at = |k: usize| {
@@ -104,7 +200,7 @@ fn tiles<T: Element, B: DeviceStorable + Copy + Default>(
             )
         };
         match a {
-            Source::Scalar(number) if first > 0 && from_scalar => tiles.0 = [number; TILE],
+            Source::Scalar(number) if first > done => tiles.0 = [number; TILE],
             Source::Scalar(_) => {}
             Source::Slice(slice) => gather(&mut tiles.0[..count], slice, at(0)),
             Source::Output => gather(&mut tiles.0[..count], own, (0, run.stride[3])),

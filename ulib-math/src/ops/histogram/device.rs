@@ -19,9 +19,9 @@ static KERNELS: Library = Library::new(include_str!("histogram.ptx"));
 /// Bytes of a count.
 const COUNT: usize = 8;
 
-/// Counters in a block's shared memory (`ULIB_COUNTERS`), and warps that may have copies of their own.
+/// Counters in a block's shared memory (`ULIB_COUNTERS`), and lanes of a warp, which may have copies of their own.
 const COUNTERS: usize = 4096;
-const WARPS: usize = 8;
+const LANES: usize = 32;
 
 /// Parts per multiprocessor that a launch should have, and the fewest elements of one, which pay for adding up its counters.
 const PARTS_WANTED: usize = 16;
@@ -217,6 +217,14 @@ impl Guess {
     }
 }
 
+/// Copies of each counter in shared memory: a power of two, or none where the counters do not fit.
+fn copies(bins: usize) -> usize {
+    match COUNTERS / bins {
+        0 => 0,
+        room => (1 << room.ilog2()).min(LANES),
+    }
+}
+
 /// Adds to the counts at `counts`. `edges` is the address of the table, 0 for uniform bins.
 fn launch<T: Countable>(
     source: u64,
@@ -278,7 +286,7 @@ fn launch<T: Countable>(
         part: part as u64,
         stride: if line { stride as i64 } else { 0 },
         bins: each as u64,
-        copies: (COUNTERS / each).min(WARPS) as u64,
+        copies: copies(each) as u64,
         edges,
         low,
         width: spacing.map_or(0.0, |uniform| uniform.width),

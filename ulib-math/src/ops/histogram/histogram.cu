@@ -3,12 +3,15 @@
 // Elements are compared as C: float where that holds them exactly, else double after conversion (rounded to nearest).
 // A first guess in float is sure of its bin unless it is within `slack` of an edge; then the edges decide.
 // Work item w is part w % parts of output w / parts, of `part` elements; one block of 256 threads takes an item, then the
-//   next after gridDim.x. A block counts in shared memory, in `copies` copies shared out among its warps, and adds that to
-//   the result with 64-bit atomics; with no copies it counts in the result itself. The result is zero before.
+//   next after gridDim.x. A block counts in shared memory and adds that to the result with 64-bit atomics; with no copies it
+//   counts in the result itself. The result is zero before.
+// Of each counter there are copies side by side. Where they are many, a lane has one to itself or shares it with few, in a
+//   memory bank of their own: no values make the lanes of a warp wait for each other. Else a warp has one.
 // Grid: any number of blocks; it never changes the result.
 #include "../tally.cuh"
 
 #define ULIB_COUNTERS 4096
+#define ULIB_UNSURE 0xfffffffeu
 
 struct HistogramParams {
   u64 src;        // address of the first element
@@ -19,7 +22,7 @@ struct HistogramParams {
   u64 part;       // elements of a part: whole units, below 2^32
   i64 stride;     // line: bytes from element to element
   u64 bins;
-  u64 copies;     // 0 to 8, copies * bins <= ULIB_COUNTERS
+  u64 copies;     // 0, or a power of two to 32, copies * bins <= ULIB_COUNTERS
   u64 edges;      // address of bins + 1 edges of type C, each the smallest C not below the edge; 0: uniform
   double low;     // uniform: as in the formula
   double width;
@@ -80,30 +83,47 @@ ULIB_FN u32 search(const C* edges, u32 bins, C x) {
   return low;
 }
 
+// The bin of any element, by the edges.
 template <class C>
-ULIB_FN u32 bin_of(const HistogramParams& p, C x) {
+ULIB_FN u32 sure_bin(const HistogramParams& p, C x) {
   if (!(x >= (C)p.first && x <= (C)p.last)) return ULIB_NO_BIN;
   if (p.edges != 0) return search((const C*)address(p.edges), (u32)p.bins, x);
-  const float guess = (float)(x - (C)p.origin) * (float)p.scale;
-  // Sure of values that are at least `slack` from both ends of their bin; NaN and what no u32 holds are not.
-  if (guess >= 0.0f && guess < (float)(u32)p.bins) {
-    const u32 bin = (u32)guess;
-    const float within = guess - (float)bin;
-    if (within >= (float)p.slack && within <= 1.0f - (float)p.slack) return bin;
-  }
   return settle(p, (double)x);
 }
+
+// How bins are guessed: as the parameters say, in what a thread compares with.
+template <class C>
+struct Guess {
+  C origin;
+  float scale;
+  float low;   // a guess is sure of values that are at least this far into their bin,
+  float high;  // and at most that far
+  float bins;
+
+  __device__ __forceinline__ explicit Guess(const HistogramParams& p)
+      : origin((C)p.origin), scale((float)p.scale), low((float)p.slack), high(1.0f - (float)p.slack), bins((float)(u32)p.bins) {}
+
+  // The bin, or ULIB_UNSURE: near an edge, outside, NaN.
+  __device__ __forceinline__ u32 bin(C x) const {
+    const float guess = (float)(x - origin) * scale;
+    const u32 bin = (u32)(int)guess;
+    const float within = guess - (float)(int)bin;
+    return within >= low && within <= high && guess < bins ? bin : ULIB_UNSURE;
+  }
+};
 
 template <class U, class C, bool AXES>
 ULIB_FN void histogram(const HistogramParams& p) {
   typedef typename U::Value T;
   const int L = U::LANES;
-  const int FLIGHT = L == 1 ? 4 : 2;  // loads in flight
+  const int FLIGHT = L == 1 ? 4 : L == 2 ? 2 : 1;  // loads in flight, of four elements in all
+  const Guess<C> guess(p);
   __shared__ u32 counters[ULIB_COUNTERS];
   const u32 t = threadIdx.x;
   const u32 bins = (u32)p.bins;
   const u32 copies = (u32)p.copies;
-  u32* const own = counters + (copies > 1 ? (t >> 5) % copies * bins : 0);
+  const bool spread = copies >= 8;
+  u32* const own = counters + (copies != 0 ? (spread ? t : t >> 5) & (copies - 1) : 0);
   const u64 work = p.outputs * p.parts.by;
   for (u64 w = blockIdx.x; w < work; w += gridDim.x) {
     const u64 output = divide(w, p.parts);
@@ -120,6 +140,7 @@ ULIB_FN void histogram(const HistogramParams& p) {
     // As many rounds for every thread: warps count together.
     for (u64 round = 0; round < count; round += 256 * FLIGHT * L) {
       U unit[FLIGHT];
+      u32 bin[FLIGHT * L];
 #pragma unroll
       for (int k = 0; k < FLIGHT; ++k) {
         const u64 at = round + (k * 256 + t) * L;
@@ -132,26 +153,36 @@ ULIB_FN void histogram(const HistogramParams& p) {
         }
         if (AXES) walk.advance(p.reduced);
       }
-      // Not unrolled, for it is long: the next unit moves to the front instead.
-#pragma unroll 1
-      for (int k = 0; k < FLIGHT; ++k) {
-        if (round + (k * 256 + (t & ~31u)) * L >= count) break;  // nothing left for this warp
-        const u64 at = round + (k * 256 + t) * L;
+      bool unsure = round + 256 * FLIGHT * L > count;
 #pragma unroll
-        for (int v = 0; v < L; ++v) {
-          const u32 bin = at + v < count ? bin_of<C>(p, (C)unit[0].value[v]) : ULIB_NO_BIN;
-          if (copies != 0) tally(own, bin);
-          else tally(result, bin);
+      for (int i = 0; i < FLIGHT * L; ++i) {
+        bin[i] = guess.bin((C)unit[i / L].value[i % L]);
+        unsure = unsure || bin[i] == ULIB_UNSURE;
+      }
+      if (unsure) {
+#pragma unroll
+        for (int i = 0; i < FLIGHT * L; ++i) {
+          if (round + (i / L * 256 + t) * L + i % L >= count) bin[i] = ULIB_NO_BIN;
+          else if (bin[i] == ULIB_UNSURE) bin[i] = sure_bin(p, (C)unit[i / L].value[i % L]);
         }
+      }
 #pragma unroll
-        for (int next = 1; next < FLIGHT; ++next) unit[next - 1] = unit[next];
+      for (int i = 0; i < FLIGHT * L; ++i) {
+        if (spread) {
+          if (bin[i] != ULIB_NO_BIN) atomicAdd(own + bin[i] * copies, 1u);
+        } else if (copies != 0) {
+          tally(own, bin[i], copies);
+        } else {
+          tally(result, bin[i], 1);
+        }
       }
     }
     __syncthreads();
     if (copies != 0) {
       for (u32 b = t; b < bins; b += 256) {
         u64 sum = 0;
-        for (u32 c = 0; c < copies; ++c) sum += counters[c * bins + b];
+        // Begun at another copy by each thread: neighbours read from different banks.
+        for (u32 c = 0; c < copies; ++c) sum += counters[b * copies + ((c + b) & (copies - 1))];
         if (sum != 0) atomicAdd(result + b, sum);
       }
     }

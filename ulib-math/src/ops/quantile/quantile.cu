@@ -117,8 +117,8 @@ ULIB_FN bool add_digits(const QuantileParams& p, const char* src, u64 begin, u64
       const u64 key = key_of(unit[0]);
       const u64 prefix = (key >> shift) >> width;
       const u32 digit = (u32)(key >> shift) & ((1u << width) - 1);
-      tally(counters, inside && prefix == known.prefix[0] ? digit : ULIB_NO_BIN);
-      if (apart) tally(counters + ULIB_DIGITS, inside && prefix == known.prefix[1] ? digit : ULIB_NO_BIN);
+      tally(counters, inside && prefix == known.prefix[0] ? digit : ULIB_NO_BIN, 1);
+      if (apart) tally(counters + ULIB_DIGITS, inside && prefix == known.prefix[1] ? digit : ULIB_NO_BIN, 1);
 #pragma unroll
       for (int next = 1; next < FLIGHT; ++next) unit[next - 1] = unit[next];
     }
