@@ -76,6 +76,8 @@ mod places;
 mod power;
 #[path = "twins/quantile.rs"]
 mod quantile;
+#[path = "twins/random.rs"]
+mod random;
 #[path = "twins/reductions.rs"]
 mod reductions;
 #[path = "twins/resident.rs"]

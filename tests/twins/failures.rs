@@ -9,7 +9,7 @@ use ulib_core::{
 use ulib_device::block::{Block, Lease};
 use ulib_device::memory::DeviceMemory;
 use ulib_device::{Device, Stream};
-use ulib_math::ops;
+use ulib_math::ops::{self, Bins};
 use ulib_math::view::{View, ViewMut};
 
 use crate::common;
@@ -100,7 +100,12 @@ impl IDeviceArray for Foreign {
 /// An operation that writes a 3 x 4 view from a 3 x 4 x 5 view of twos in a source of 200.
 type Operation = fn(&View<'_, f64>, ViewMut<'_, f64>) -> Result<()>;
 
-const OPERATIONS: [(&str, Operation); 3] = [
+const OPERATIONS: [(&str, Operation); 6] = [
+    ("max_into", |source, out| ops::max_into(source, &[2], out)),
+    ("mean_into", |source, out| ops::mean_into(source, &[2], out)),
+    ("quantile_into", |source, out| {
+        ops::quantile_into(source, &[2], 0.5, out)
+    }),
     ("sum_into", |source, out| ops::sum_into(source, &[2], out)),
     ("copy", |source, out| {
         ops::copy(&source.clone().index_axis(2, 1)?, out)
@@ -319,6 +324,31 @@ fn views_of_more_elements_than_memory_are_refused() {
             assert_too_much(ops::sum(&columns, &[]), 1 << bits);
             assert_too_much(columns.to_array(), 1 << bits);
         }
+        // One element of each is refused before there is a place for the rest.
+        let view = everywhere(&block, &[1 << 60]);
+        assert_too_much(ops::add(&view, 1.0), 1 << 60);
+        assert_too_much(ops::cast::<f32, u8>(&view), 1 << 60);
+        assert_too_much(ops::min(&view, &[]), 1 << 60);
+        assert_too_much(ops::argmax(&view, &[]), 1 << 60);
+        assert_too_much(ops::variance(&view, 0, &[]), 1 << 60);
+        assert_too_much(ops::dot(&view, &view, &[]), 1 << 60);
+        assert_too_much(ops::quantile(&view, &[], 0.5), 1 << 60);
+        let bins = Bins::uniform(0.0, 1.0, 1).unwrap();
+        assert_too_much(ops::histogram_axes(&view, &[], &bins), 1 << 60);
+        let bins = Bins::uniform(0.0, 1.0, 9).unwrap();
+        let error = ops::histogram_axes(&view, &[], &bins).unwrap_err();
+        assert_eq!(*error.kind(), ErrorKind::Overflow, "{error}");
+        let few = everywhere(&block, &[3]);
+        for error in [
+            ops::add(&view, &few).map(drop),
+            ops::dot_all(&few, &view).map(drop),
+        ] {
+            let error = error.unwrap_err();
+            assert_eq!(*error.kind(), ErrorKind::Shape, "{error}");
+        }
+        let view = everywhere(&block, &[1 << 62]);
+        assert_too_much(ops::variance_all(&view, 1), 1 << 50);
+        assert_too_much(ops::argmin_all(&view), 1 << 50);
         // One result, and more chunks than memory.
         assert_too_much(ops::sum_all(&everywhere(&block, &[1 << 62])), 1 << 50);
         assert_too_much(

@@ -7,7 +7,7 @@ use ulib_core::{ErrorKind, Layout, PreferredDevice, Residency};
 use ulib_device::Device;
 use ulib_device::block::Block;
 use ulib_math::ops;
-use ulib_math::view::{View, ViewMut};
+use ulib_math::view::{Array, View, ViewMut};
 
 use crate::common;
 use crate::support::{contents, on_device, on_host, samples};
@@ -29,6 +29,8 @@ fn everything(source: &Block, near: &mut Block, far: &mut Block) -> ulib_core::R
     numbers.extend(ops::sum(&view(source), &[1])?);
     // New arrays, wherever the source is by then.
     let turned = view(source).permute(&[1, 0])?;
+    let halves: Array<f64> = ops::cast(&turned)?;
+    numbers.extend(halves.to_array()?);
     for made in [
         ops::add(&turned, 1.0)?,
         ops::multiply(&turned, &turned)?,
@@ -211,6 +213,23 @@ fn an_operand_that_finds_no_room_is_named_with_the_reason() {
             .to_string()
             .contains("is to be used on Host (out of device memory: needs 2400 bytes"),
         "{error}"
+    );
+    // What is made of it is made beside it, though there would be room for less.
+    let made: Array<u8> = ops::cast(&input).unwrap();
+    assert!(
+        made.to_array()
+            .unwrap()
+            .iter()
+            .zip(&values)
+            .all(|(&made, &x)| made == x as u8)
+    );
+    let made = ops::abs(&input).unwrap();
+    assert!(
+        made.to_array()
+            .unwrap()
+            .iter()
+            .zip(&values)
+            .all(|(&made, &x)| made == x.abs())
     );
     session.memory_limit(u64::MAX);
     ops::add_in_place(ViewMut::<f32>::flat(&mut far).unwrap(), &input).unwrap();

@@ -333,3 +333,18 @@ fn what_has_no_quantile_is_an_error() {
     assert_eq!(ops::quantile(&none, &[1], 0.5).unwrap().shape(), [0]);
     assert!(ops::quantile_all(&none, &[0.5]).is_err());
 }
+
+/// Strides of no elements may be any numbers.
+#[test]
+fn strides_that_reach_nothing_do_not_matter() {
+    let _driver = common::driver();
+    let (block, mut out) = (on_host(&[1.0_f32]), on_host(&[1.0_f64]));
+    let layout = Layout::new(vec![0, 1000], vec![1, isize::MAX], 0).unwrap();
+    let view = View::<f32>::new(&block, layout).unwrap();
+    assert_eq!(ops::quantile(&view, &[1], 0.5).unwrap().shape(), [0]);
+    let nothing = Layout::contiguous(&[0]).unwrap();
+    let none = ViewMut::new(&mut out, nothing).unwrap();
+    ops::quantile_into(&view, &[1], 0.5, none).unwrap();
+    let error = ops::quantile(&view, &[0], 0.5).unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::InvalidArgument, "{error}");
+}

@@ -315,6 +315,8 @@ fn what_a_graph_cannot_hold_is_an_error_that_spoils_nothing() {
     let device = Device::new(0).unwrap();
     let stream = Stream::non_blocking(&device).unwrap();
     let mut image = on_device(&samples::<f32>(2 * VOXELS));
+    let (mut out, mut numbers) = (on_device(&[7_u64; 4]), on_device(&[7.0_f64; 1]));
+    let bins = ops::Bins::uniform(0.0, 1.0, 4).unwrap();
     let busy = |outcome: ulib_core::Result<()>| {
         let error = outcome.unwrap_err();
         assert_eq!(*error.kind(), ErrorKind::Busy, "{error}");
@@ -325,6 +327,17 @@ fn what_a_graph_cannot_hold_is_an_error_that_spoils_nothing() {
             // Numbers that come home, and scratch memory that would be gone when the graph runs.
             busy(ops::sum_all(&voxels(&image)).map(drop));
             busy(image.read().map(drop));
+            busy(ops::argmax_all(&voxels(&image)).map(drop));
+            busy(ops::quantile_all(&voxels(&image), &[0.5]).map(drop));
+            busy(ops::histogram(&voxels(&image), &bins).map(drop));
+            let (counts, one) = (
+                Layout::contiguous(&[4]).unwrap(),
+                Layout::contiguous(&[]).unwrap(),
+            );
+            let out = ViewMut::new(&mut out, counts).unwrap();
+            busy(ops::histogram_into(&voxels(&image), &[0, 1, 2], &bins, out));
+            let out = ViewMut::new(&mut numbers, one).unwrap();
+            busy(ops::quantile_into(&voxels(&image), &[0, 1, 2], 0.5, out));
         });
         // Another stream would have to wait for a part of the graph.
         busy(ops::scale(voxels_mut(&mut image), 2.0));
@@ -335,4 +348,6 @@ fn what_a_graph_cannot_hold_is_an_error_that_spoils_nothing() {
     let mut expected = on_host(&samples::<f32>(2 * VOXELS));
     ops::scale(voxels_mut(&mut expected), 2.0).unwrap();
     assert_eq!(contents::<u32>(&image), contents::<u32>(&expected));
+    assert_eq!(contents::<u64>(&out), [7; 4]);
+    assert_eq!(contents::<f64>(&numbers), [7.0]);
 }

@@ -20,6 +20,12 @@ pub(crate) struct Groups {
 impl Groups {
     /// For the `kept` axes of a layout, and `axes`, the others.
     pub(crate) fn new(layout: &Layout, axes: &[usize], kept: &[usize]) -> Result<Self> {
+        // Strides that reach nothing may be any numbers, too large ones for the axes that are not empty among them.
+        let empty = layout
+            .is_empty()
+            .then(|| Layout::contiguous(layout.shape()));
+        let empty = empty.transpose()?;
+        let layout = empty.as_ref().unwrap_or(layout);
         let mut members = Axes::new([&layout.select_axes(axes)?], 0);
         let outer = layout.select_axes(kept)?;
         let order = Layout::contiguous(outer.shape())?;

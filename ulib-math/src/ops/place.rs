@@ -2,9 +2,11 @@
 
 use std::fmt;
 
-use ulib_core::{Error, Location, PreferredDevice, Result};
+use ulib_core::{DeviceStorable, Error, ErrorKind, Location, PreferredDevice, Result};
 use ulib_device::block::{Block, Transfers};
 use ulib_device::{Device, Stream};
+
+use crate::view::{Array, ViewMut};
 
 /// The target of the records: at level `debug`, one for each operation.
 pub const PLACEMENT_LOG: &str = "ulib::placement";
@@ -135,6 +137,40 @@ impl Place {
         }
         outcome
     }
+}
+
+/// How often a new array is made anew, because the block it is made from is to be somewhere else by then.
+const TRIES: usize = 16;
+
+/// A new array that `work` fills from `block` alone, where `block` is: again when another thread has changed its preference
+/// since the array was made.
+pub(crate) fn new_array<T: DeviceStorable>(
+    block: &Block,
+    shape: &[usize],
+    work: impl Fn(ViewMut<'_, T>) -> Result<()>,
+) -> Result<Array<T>> {
+    for _ in 1..TRIES {
+        match array_beside(block, shape, &work) {
+            Err(error) if *error.kind() == ErrorKind::Residency => {}
+            done => return done,
+        }
+    }
+    array_beside(block, shape, work)
+}
+
+/// A new array that `work` fills, where `block` is: on the host, too, when the device that `block` prefers has no room for it
+/// but would have for the array.
+pub(crate) fn array_beside<T: DeviceStorable>(
+    block: &Block,
+    shape: &[usize],
+    work: impl FnOnce(ViewMut<'_, T>) -> Result<()>,
+) -> Result<Array<T>> {
+    let mut array = match block.target_device() {
+        Some(_) => Array::zeros_like(block, shape)?,
+        None => Array::zeros(shape)?,
+    };
+    work(array.view_mut())?;
+    Ok(array)
 }
 
 /// The error for two operands that are to be worked on in different places, or what keeps one of them from its own.

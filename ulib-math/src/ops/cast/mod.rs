@@ -10,7 +10,7 @@ pub use convert::Kind;
 use ulib_core::{Error, Result};
 
 use super::axes::Axes;
-use super::place::Place;
+use super::place::{self, Place};
 use crate::view::{Array, View, ViewMut, elements, elements_mut};
 
 /// The elements of `view` as another type.
@@ -61,9 +61,7 @@ use crate::view::{Array, View, ViewMut, elements, elements_mut};
 #[doc(alias = "astype")]
 #[doc(alias = "convert")]
 pub fn cast<A: Castable, B: Castable>(view: &View<'_, A>) -> Result<Array<B>> {
-    let mut out = Array::zeros_like(view.block(), view.shape())?;
-    cast_into(view, out.view_mut())?;
-    Ok(out)
+    place::new_array(view.block(), view.shape(), |out| cast_into(view, out))
 }
 
 /// [`cast()`] into an output of any strides.

@@ -8,7 +8,7 @@ mod device;
 mod host;
 mod input;
 
-use ulib_core::{DeviceStorable, Error, ErrorKind, Result};
+use ulib_core::{DeviceStorable, Error, Result};
 use ulib_device::block::Block;
 
 pub use input::Input;
@@ -153,11 +153,7 @@ pub(crate) fn into<T: Element, B: DeviceStorable + Copy + Default>(
     f: impl Fn(T, B, T) -> T + Sync,
 ) -> Result<()> {
     let name = operation.name;
-    for (_, shape, _) in inputs.views() {
-        if shape != out.shape() {
-            return Err(Error::shape(name, shape, out.shape()));
-        }
-    }
+    same_shapes(name, inputs, out.shape())?;
     if out.is_empty() {
         return Ok(());
     }
@@ -219,26 +215,32 @@ pub(crate) fn new<T: Element, B: DeviceStorable + Copy + Default>(
             "a view or a number, since the output is new",
         ));
     }
+    // Before there is an array, for which there may be no room.
+    same_shapes(name, inputs, shape)?;
     let one_block = inputs
         .views()
         .all(|(_, _, other)| std::ptr::eq(other, block));
-    let mut tries = if one_block { TRIES } else { 1 };
-    loop {
-        let mut array = match block.target_device() {
-            Some(_) => Array::zeros_like(block, shape)?,
-            None => Array::zeros(shape)?,
-        };
-        tries -= 1;
-        match into(operation, inputs, extra, array.view_mut(), number, &f) {
-            // Another thread has changed the preference of the view since the array was made.
-            Err(error) if tries > 0 && *error.kind() == ErrorKind::Residency => {}
-            done => return done.map(|()| array),
-        }
+    let work = |out: ViewMut<'_, T>| into(operation, inputs, extra, out, number, &f);
+    if one_block {
+        place::new_array(block, shape, work)
+    } else {
+        place::array_beside(block, shape, work)
     }
 }
 
-/// How often a new array is made anew, because the only block among the inputs is to be somewhere else by then.
-const TRIES: usize = 16;
+fn same_shapes<T: Element, B: DeviceStorable + Copy + Default>(
+    name: &'static str,
+    inputs: &Inputs<'_, T, B>,
+    wanted: &[usize],
+) -> Result<()> {
+    inputs.views().try_for_each(|(_, shape, _)| {
+        if shape == wanted {
+            Ok(())
+        } else {
+            Err(Error::shape(name, shape, wanted))
+        }
+    })
+}
 
 fn on_the_host<T: Element, B: DeviceStorable + Copy + Default>(
     inputs: &Inputs<'_, T, B>,
