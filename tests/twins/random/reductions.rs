@@ -230,7 +230,7 @@ where
 
 #[test]
 fn reductions() {
-    with_seeds(8, |dice, what| match dice.below(6) {
+    with_seeds(6, |dice, what| match dice.below(6) {
         0 => any_reduction::<i32>(dice, &format!("{what}, i32")),
         1 => any_reduction::<u32>(dice, &format!("{what}, u32")),
         2 => any_reduction::<i64>(dice, &format!("{what}, i64")),
@@ -305,7 +305,7 @@ fn any_histogram<T: Special + Countable>(dice: &mut Dice, what: &str) {
 
 #[test]
 fn histograms() {
-    with_seeds(4, |dice, what| match dice.below(6) {
+    with_seeds(3, |dice, what| match dice.below(6) {
         0 => any_histogram::<i32>(dice, &format!("{what}, i32")),
         1 => any_histogram::<u32>(dice, &format!("{what}, u32")),
         2 => any_histogram::<i64>(dice, &format!("{what}, i64")),
