@@ -18,6 +18,9 @@ mkdir -p "$out"
 export ULIB_TEST_DRIVER=real ULIB_REQUIRE_CUDA=1 PROPTEST_CASES=${PROPTEST_CASES:-64} PYTHONUNBUFFERED=1
 unset ULIB_CUDA_DRIVER
 site=$(mktemp -d)
+programs=$site/programs
+mkdir "$programs"
+tar -C "$programs" -xzf "$here/programs.tar.gz" || exit 1
 python3 -m pip install -q --no-index --no-deps --target "$site" "$here"/wheels/*.whl || exit 1
 export PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH}
 table=$out/table.txt
@@ -41,17 +44,17 @@ if [ $sanitize = 1 ]; then
     [ -n "$sanitizer" ] || { echo "compute-sanitizer is missing" >&2; exit 1; }
     for tool in memcheck racecheck; do
         # shellcheck disable=SC2086
-        step "$tool" "$sanitizer" --tool $tool --error-exitcode 9 "$here/tests/twins" --test-threads=1 ${ULIB_SANITIZE_FILTER:-}
+        step "$tool" "$sanitizer" --tool $tool --error-exitcode 9 "$programs/tests/twins" --test-threads=1 ${ULIB_SANITIZE_FILTER:-}
         grep -aE '^========= (ERROR SUMMARY|RACECHECK SUMMARY|Error|Invalid)' "$out/$tool.log" | tail -5
     done
     cat "$table"
     exit $failed
 fi
-for test in "$here"/tests/*; do
+for test in "$programs"/tests/*; do
     [ -f "$test" ] && step "rust-$(basename "$test")" "$test" --test-threads=1
 done
 step python-tests python3 -m pytest -q -rs -p no:cacheprovider "$here/python/tests"
-for example in "$here"/examples/*; do
+for example in "$programs"/examples/*; do
     step "example-$(basename "$example")" "$example"
 done
 step python-main-job python3 "$here/python/examples/02_images_on_the_gpu.py"
@@ -59,12 +62,12 @@ volume=$(python3 -c 'import nibabel, pathlib; print(pathlib.Path(nibabel.__file_
 step python-volume python3 "$here/python/examples/02_images_on_the_gpu.py" --volume "$volume"
 dims=$(python3 "$here/python/volume-to-raw.py" "$volume" "$out/volume.f32")
 # shellcheck disable=SC2086
-step rust-volume "$here/examples/02_images_on_the_gpu" --volume "$out/volume.f32" $dims
+step rust-volume "$programs/examples/02_images_on_the_gpu" --volume "$out/volume.f32" $dims
 rm -f "$out/volume.f32"
 if [ $benches = 1 ]; then
     step peers python3 "$here/python/peers" --out "$out/peers.md"
     step sizes python3 "$here/python/sizes.py" --csv "$out/sizes.csv"
-    for bench in "$here"/benches/*; do
+    for bench in "$programs"/benches/*; do
         [ -f "$bench" ] && CRITERION_HOME=$site/criterion step "bench-$(basename "$bench")" "$bench" --bench --quick "${ULIB_BENCH_FILTER:-}"
     done
 fi
