@@ -179,9 +179,11 @@ fn apart(op: &'static str, first: &Operand<'_>, second: &Operand<'_>) -> Error {
         let PreferredDevice::Device(ordinal) = block.preferred() else {
             continue;
         };
-        let asked = Device::new(ordinal)
-            .and_then(|device| block.device_read_if_placed(&Stream::current(&device)));
-        if let Err(error) = asked {
+        // A preference that no device honours keeps nothing from the host.
+        let Ok(device) = Device::new(ordinal) else {
+            continue;
+        };
+        if let Err(error) = block.device_read_if_placed(&Stream::current(&device)) {
             return error.context(op);
         }
     }
