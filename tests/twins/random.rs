@@ -2,6 +2,11 @@
 //! operation on plain arrays or a loop of the test's own where the order of the elements does not matter.
 //!
 //! `ULIB_TEST_FULL` makes the programs longer.
+#![allow(
+    clippy::eq_op,
+    clippy::type_complexity,
+    reason = "only NaN, of whichever type, is not equal to itself"
+)]
 
 #[path = "random/reductions.rs"]
 mod reductions;
