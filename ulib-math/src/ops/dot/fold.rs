@@ -75,8 +75,4 @@ impl<T: Element> Fold for Dot<T> {
         Number::F64 => ["ulib_dot_rows_join_f64", "ulib_dot_columns_join_f64"],
         _ => ["ulib_dot_rows_join_u64", "ulib_dot_columns_join_u64"],
     };
-
-    fn params(&self) -> [u64; 4] {
-        [0; 4]
-    }
 }

@@ -70,8 +70,4 @@ impl<T: Element> Fold for Norm<T> {
     }
 
     const JOIN: [&'static str; 2] = ["ulib_norm_rows_join_f64", "ulib_norm_columns_join_f64"];
-
-    fn params(&self) -> [u64; 4] {
-        [0; 4]
-    }
 }

@@ -50,8 +50,10 @@ pub(crate) trait Fold: Copy + Send + Sync {
     /// The kernel of the later levels, by rows and by columns.
     const JOIN: [&'static str; 2];
 
-    /// `fold` of `ReduceParams`.
-    fn params(&self) -> [u64; 4];
+    /// `fold` of `ReduceParams`: what a kernel has to know, nothing for most.
+    fn params(&self) -> [u64; 4] {
+        [0; 4]
+    }
 }
 
 /// What a kernel of the first level is compiled for.

@@ -13,6 +13,7 @@ mod plan;
 use ndarray::{ArrayD, IxDyn};
 use ulib_core::{DeviceStorable, Error, Layout, Result};
 
+use super::groups;
 use super::place::{Operand, Place};
 use crate::memory::zeros;
 use crate::view::{View, ViewMut, elements, elements_mut};
@@ -242,18 +243,7 @@ fn kept_axes(
     layout: &Layout,
     axes: &[usize],
 ) -> Result<(Vec<usize>, Vec<usize>)> {
-    let ndim = layout.ndim();
-    for (i, &axis) in axes.iter().enumerate() {
-        if axis >= ndim || axes[..i].contains(&axis) {
-            return Err(Error::invalid(
-                op,
-                "axes",
-                format_args!("{axes:?}"),
-                format!("different axes below {ndim}"),
-            ));
-        }
-    }
-    let kept: Vec<usize> = (0..ndim).filter(|axis| !axes.contains(axis)).collect();
+    let kept = groups::kept_axes(op, layout, axes)?;
     let shape = kept.iter().map(|&axis| layout.shape()[axis]).collect();
     Ok((kept, shape))
 }

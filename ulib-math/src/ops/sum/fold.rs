@@ -78,8 +78,4 @@ impl<T: Element> Fold for Sum<T> {
         Number::F64 => ["ulib_sum_rows_join_f64", "ulib_sum_columns_join_f64"],
         _ => ["ulib_sum_rows_join_u64", "ulib_sum_columns_join_u64"],
     };
-
-    fn params(&self) -> [u64; 4] {
-        [0; 4]
-    }
 }
