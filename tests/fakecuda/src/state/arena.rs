@@ -201,8 +201,16 @@ impl Arena {
         } else {
             libc::PROT_NONE
         };
-        // SAFETY: the window is a mapping of this length made in `map`.
-        unsafe { libc::mprotect(self.window as *mut libc::c_void, WINDOW as usize, access) };
+        let window = self.window as *mut libc::c_void;
+        let length = WINDOW as usize;
+        // SAFETY: the window is a mapping of this length made in `map`, of a file: no byte of it is lost. Without the pages
+        // that a kernel touched the next change of access has none to go through.
+        unsafe {
+            if !open {
+                libc::madvise(window, length, libc::MADV_DONTNEED);
+            }
+            libc::mprotect(window, length, access);
+        }
     }
 
     fn mirror_of(&self, offset: u64) -> *mut u8 {
