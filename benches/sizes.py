@@ -3,7 +3,8 @@
     python benches/sizes.py --csv sizes.csv [--largest 1024]     measure (needs the wheel)
     python benches/sizes.py --csv sizes.csv --plot sizes.svg     draw what was measured (needs matplotlib)
 
-Images of edge^3 voxels of 8 bytes. Medians of whole calls from Python, result included, the card waited for.
+Images of edge^3 voxels of 8 bytes. Medians of whole calls from Python, result included: each waited for ("card", "host"), and,
+of operations that give the host nothing to wait for, many in a row ("queue").
 """
 
 import argparse
@@ -13,6 +14,8 @@ import sys
 
 OPERATIONS = ("scale", "multiply", "sum", "max", "histogram")
 EDGES = (16, 32, 64, 128, 256, 512, 768, 1024)
+WITHOUT_RESULT = ("scale", "multiply")
+IN_A_ROW = 64
 
 
 def measure(path, largest):
@@ -24,6 +27,11 @@ def measure(path, largest):
     with open(path, "w", newline="") as file:
         out = csv.writer(file)
         out.writerow(("where", "operation", "edge", "seconds"))
+
+        def row(where, operation, edge, seconds):
+            out.writerow((where, operation, edge, f"{seconds:.9f}"))
+            print(f"{where} {operation} {edge}^3: {seconds * 1e6:.1f} us, {seconds / edge**3 * 1e12:.1f} ps a voxel", flush=True)
+
         for where in ("card", "host"):
             for edge in EDGES:
                 if edge > largest or (where == "host" and edge > 512):
@@ -42,9 +50,10 @@ def measure(path, largest):
                     "histogram": lambda: image.Histogram(256, (0.0, 2.0)),
                 }
                 for operation in OPERATIONS:
-                    seconds = median(calls[operation], peers.wait)
-                    out.writerow((where, operation, edge, f"{seconds:.9f}"))
-                    print(f"{where} {operation} {edge}^3: {seconds * 1e6:.1f} us, {seconds / edge**3 * 1e12:.1f} ps a voxel", flush=True)
+                    row(where, operation, edge, median(calls[operation], peers.wait))
+                    if where == "card" and operation in WITHOUT_RESULT:
+                        queued = median(lambda call=calls[operation]: [call() for _ in range(IN_A_ROW)], peers.wait)
+                        row("queue", operation, edge, queued / IN_A_ROW)
 
 
 def plot(path, picture):
@@ -58,7 +67,7 @@ def plot(path, picture):
         rows = list(csv.DictReader(file))
     figure, axes = plt.subplots(figsize=(7, 4.5))
     for i, operation in enumerate(OPERATIONS):
-        for where, style in (("card", "-"), ("host", ":")):
+        for where, style in (("card", "-"), ("queue", "--"), ("host", ":")):
             points = [(int(r["edge"]) ** 3, float(r["seconds"])) for r in rows if (r["where"], r["operation"]) == (where, operation)]
             if points:
                 axes.loglog(*zip(*points), style, marker="o", markersize=3, color=f"C{i}", label=f"{operation}, {where}")

@@ -69,7 +69,8 @@ fn visit_avx2<T: Element, B: DeviceStorable + Copy + Default>(
     visit(out, run, a, b, c, f);
 }
 
-/// One run: what is adjacent in place, the rest by way of tiles.
+/// One run: in place where all that is read lies as the output does, packed or in every second place, by way of tiles
+/// elsewhere.
 #[inline(always)]
 fn visit<T: Element, B: DeviceStorable + Copy + Default>(
     out: &mut [T],
@@ -79,13 +80,9 @@ fn visit<T: Element, B: DeviceStorable + Copy + Default>(
     c: Source<'_, T>,
     f: &impl Fn(T, B, T) -> T,
 ) {
-    let [at, bt, ct, own] = run.stride;
-    let done = match (
-        Groups::of(a, run.start[0], at),
-        Groups::of(b, run.start[1], bt),
-        Groups::of(c, run.start[2], ct),
-    ) {
-        (Some(a), Some(b), Some(c)) if own == 1 => groups(out, a, b, c, f),
+    let done = match run.stride[3] {
+        1 => in_place::<1, _, _>(out, run, a, b, c, f),
+        2 => in_place::<2, _, _>(out, run, a, b, c, f),
         _ => 0,
     };
     if done < run.len {
@@ -93,75 +90,69 @@ fn visit<T: Element, B: DeviceStorable + Copy + Default>(
     }
 }
 
-/// The elements of an input whose elements are adjacent, in groups.
-#[derive(Clone, Copy)]
-enum Groups<'a, T> {
-    Same([T; GROUP]),
-    Slice(&'a [[T; GROUP]]),
-    Output,
-}
-
-impl<'a, T: Copy> Groups<'a, T> {
-    /// `None` where they are not adjacent.
-    #[inline(always)]
-    fn of(source: Source<'a, T>, start: isize, stride: isize) -> Option<Self> {
-        match source {
-            Source::Scalar(number) => Some(Self::Same([number; GROUP])),
-            Source::Slice(slice) => {
-                (stride == 1).then(|| Self::Slice(slice[start.unsigned_abs()..].as_chunks().0))
-            }
-            Source::Output => Some(Self::Output),
-        }
-    }
-
-    /// The number of groups, where there is an end to them.
-    #[inline(always)]
-    fn len(&self) -> Option<usize> {
-        match self {
-            Self::Slice(groups) => Some(groups.len()),
-            Self::Same(_) | Self::Output => None,
-        }
-    }
-
-    #[inline(always)]
-    fn group(&self, index: usize, output: impl FnOnce() -> [T; GROUP]) -> [T; GROUP] {
-        match self {
-            Self::Same(group) => *group,
-            Self::Slice(groups) => groups[index],
-            Self::Output => output(),
-        }
-    }
-}
-
-/// Whole groups from the first element on, and how many elements they are.
+/// The elements from the first on that need no tiles in the most frequent cases, `STEP` apart, and how many they are.
+///
+/// The loops are this plain, and write what is between elements as it was, to be compiled to vector instructions: a closure
+/// given to an iterator would be compiled without those that only some processors have.
 #[inline(always)]
-fn groups<T: Element, B: DeviceStorable + Copy + Default>(
+fn in_place<const STEP: usize, T: Element, B: DeviceStorable + Copy + Default>(
     out: &mut [T],
-    a: Groups<'_, T>,
-    b: Groups<'_, B>,
-    c: Groups<'_, T>,
+    run: &Run<4>,
+    a: Source<'_, T>,
+    b: Source<'_, B>,
+    c: Source<'_, T>,
     f: &impl Fn(T, B, T) -> T,
 ) -> usize {
-    let (out, _) = out.as_chunks_mut::<GROUP>();
-    let whole = [a.len(), b.len(), c.len()]
-        .into_iter()
-        .flatten()
-        .fold(out.len(), usize::min);
-    for (index, out) in out.iter_mut().enumerate().take(whole) {
-        let (x, z) = (a.group(index, || *out), c.group(index, || *out));
-        let y = b.group(index, || {
-            // Then it is of the output's type.
-            let mut own = [B::default(); GROUP];
-            if let Ok(out) = bytemuck::try_cast_slice::<T, B>(out) {
-                own.copy_from_slice(out);
+    let alike = |k: usize| run.stride[k] == run.stride[3];
+    let start = |k: usize| run.start[k].unsigned_abs();
+    let out = out.as_chunks_mut::<STEP>().0;
+    match (a, b, c) {
+        (Source::Output, Source::Scalar(b), Source::Scalar(c)) => {
+            for out in &mut *out {
+                *out = with_first(f(out[0], b, c), out);
             }
-            own
-        });
-        for i in 0..GROUP {
-            out[i] = f(x[i], y[i], z[i]);
+            out.len()
         }
+        (Source::Slice(a), Source::Scalar(b), Source::Scalar(c)) if alike(0) => {
+            let a = a[start(0)..].as_chunks::<STEP>().0;
+            for (out, a) in out.iter_mut().zip(a) {
+                *out = with_first(f(a[0], b, c), out);
+            }
+            out.len().min(a.len())
+        }
+        (Source::Output, Source::Slice(b), Source::Scalar(c)) if alike(1) => {
+            let b = b[start(1)..].as_chunks::<STEP>().0;
+            for (out, b) in out.iter_mut().zip(b) {
+                *out = with_first(f(out[0], b[0], c), out);
+            }
+            out.len().min(b.len())
+        }
+        (Source::Slice(a), Source::Slice(b), Source::Scalar(c)) if alike(0) && alike(1) => {
+            let a = a[start(0)..].as_chunks::<STEP>().0;
+            let b = b[start(1)..].as_chunks::<STEP>().0;
+            for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+                *out = with_first(f(a[0], b[0], c), out);
+            }
+            out.len().min(a.len()).min(b.len())
+        }
+        // A multiple of another added in place.
+        (Source::Slice(a), Source::Scalar(b), Source::Output) if alike(0) => {
+            let a = a[start(0)..].as_chunks::<STEP>().0;
+            for (out, a) in out.iter_mut().zip(a) {
+                *out = with_first(f(a[0], b, out[0]), out);
+            }
+            out.len().min(a.len())
+        }
+        _ => 0,
     }
-    whole * GROUP
+}
+
+/// The array with another first element.
+#[inline(always)]
+fn with_first<T: Copy, const STEP: usize>(first: T, array: &[T; STEP]) -> [T; STEP] {
+    let mut array = *array;
+    array[0] = first;
+    array
 }
 
 /// What is left of a run from element `done` on, brought to one place and taken back.
@@ -239,13 +230,16 @@ fn gather<T: Copy>(tile: &mut [T], slice: &[T], (start, stride): (isize, isize))
     let first = start.unsigned_abs();
     match stride {
         1 => tile.copy_from_slice(&slice[first..first + tile.len()]),
-        // A voxel of two words: the distance is a constant, so the loop is unrolled.
+        // A voxel of two words: pairs are compiled to vector instructions.
         2 => {
-            let last = first + 2 * (tile.len() - 1);
-            let pairs = slice[first..=last].chunks(2);
-            tile.iter_mut()
-                .zip(pairs)
-                .for_each(|(to, pair)| *to = pair[0]);
+            let pairs = slice[first..].as_chunks::<2>().0;
+            let paired = pairs.len().min(tile.len());
+            for (to, pair) in tile.iter_mut().zip(pairs) {
+                *to = pair[0];
+            }
+            for (i, to) in tile.iter_mut().enumerate().skip(paired) {
+                *to = slice[first + 2 * i];
+            }
         }
         _ => {
             let mut at = start;
@@ -263,14 +257,19 @@ fn scatter<T: Copy>(tile: &[T], out: &mut [T], stride: usize) {
     match stride {
         1 => out[..tile.len()].copy_from_slice(tile),
         2 => {
-            let pairs = out.chunks_mut(2);
-            tile.iter()
-                .zip(pairs)
-                .for_each(|(&from, pair)| pair[0] = from);
+            let pairs = out.as_chunks_mut::<2>().0;
+            let paired = pairs.len().min(tile.len());
+            for (pair, &from) in pairs.iter_mut().zip(tile) {
+                *pair = [from, pair[1]];
+            }
+            for (i, &from) in tile.iter().enumerate().skip(paired) {
+                out[2 * i] = from;
+            }
         }
         _ => {
-            let places = out.iter_mut().step_by(stride.max(1));
-            tile.iter().zip(places).for_each(|(&from, to)| *to = from);
+            for (&from, to) in tile.iter().zip(out.iter_mut().step_by(stride.max(1))) {
+                *to = from;
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use ulib_core::Result;
 
 use super::fold::{Data, Fold, Row};
-use super::lanes::{TILE, each, tile, whole_chunk};
+use super::lanes::{TILE, each, tile, tree, whole_chunk};
 use super::plan::{CHUNK, LANES, Plan};
 use crate::memory::{room, zeros};
 use crate::ops::axes::Axes;
@@ -95,21 +95,25 @@ fn row_chunk<F: Fold>(
     count: usize,
 ) -> F::Acc {
     use super::fold::Item;
+    if let &[stride] = reduced.stride.as_slice()
+        && count == CHUNK
+    {
+        let row = Row::new::<F::Item>(data, moved(first, begin, stride), stride, count);
+        match row.known::<F::Item>() {
+            1 => return whole_chunk::<F, 1>(fold, &row),
+            2 => return whole_chunk::<F, 2>(fold, &row),
+            _ => {}
+        }
+    }
     let row = Row::new::<F::Item>(data, moved_to(first, reduced, begin), [0; 2], 1);
     let mut lanes = [fold.open(F::Item::read::<0>(&row, 0)); LANES];
     match reduced.stride.as_slice() {
         [] => lanes[0] = fold.step(lanes[0], F::Item::read::<0>(&row, 0)),
         &[stride] => {
             let row = Row::new::<F::Item>(data, moved(first, begin, stride), stride, count);
-            match row.known::<F::Item>() {
-                1 if count == CHUNK => whole_chunk::<F, 1>(fold, &mut lanes, &row),
-                2 if count == CHUNK => whole_chunk::<F, 2>(fold, &mut lanes, &row),
-                _ => {
-                    for at in (0..count).step_by(LANES) {
-                        let len = LANES.min(count - at);
-                        add(fold, &mut lanes[..len], &row, at, at == 0);
-                    }
-                }
+            for at in (0..count).step_by(LANES) {
+                let len = LANES.min(count - at);
+                add(fold, &mut lanes[..len], &row, at, at == 0);
             }
         }
         _ => add_runs(fold, &mut lanes, data, first, reduced, begin, count),
@@ -171,18 +175,6 @@ fn add_runs<F: Fold>(
         }
         at += run;
     }
-}
-
-/// The adjacent pairwise tree over the lanes. Lanes beyond `count` are empty and need not be joined.
-fn tree<F: Fold>(lanes: &mut [F::Acc; LANES], count: usize) -> F::Acc {
-    let mut width = count.min(LANES).next_power_of_two();
-    while width > 1 {
-        width /= 2;
-        for i in 0..width {
-            lanes[i] = F::join(lanes[2 * i], lanes[2 * i + 1]);
-        }
-    }
-    lanes[0]
 }
 
 /// The levels above the first, over results of chunks that lie `stride` apart.

@@ -8,35 +8,27 @@
 use super::fold::{Fold, Item, Row, Second};
 use super::plan::{CHUNK, LANES};
 
-/// Adds item `i` of a whole chunk of items `S` apart to lane `i % LANES`, in the order of `i`.
-pub(super) fn whole_chunk<F: Fold, const S: usize>(
-    fold: &F,
-    lanes: &mut [F::Lane; LANES],
-    row: &Row<'_, F::Value>,
-) {
+/// The result of a whole chunk of items `S` apart: item `i` goes to lane `i % LANES`, in the order of `i`.
+pub(super) fn whole_chunk<F: Fold, const S: usize>(fold: &F, row: &Row<'_, F::Value>) -> F::Acc {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has what the function was compiled for: checked in the line above.
-        return unsafe { whole_chunk_avx2::<F, S>(fold, lanes, row) };
+        return unsafe { whole_chunk_avx2::<F, S>(fold, row) };
     }
     if size_of::<F::Lane>() <= 8 {
-        groups::<F, S, 16>(fold, lanes, row);
+        groups::<F, S, 16>(fold, row)
     } else {
-        groups::<F, S, 4>(fold, lanes, row);
+        groups::<F, S, 4>(fold, row)
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn whole_chunk_avx2<F: Fold, const S: usize>(
-    fold: &F,
-    lanes: &mut [F::Lane; LANES],
-    row: &Row<'_, F::Value>,
-) {
+fn whole_chunk_avx2<F: Fold, const S: usize>(fold: &F, row: &Row<'_, F::Value>) -> F::Acc {
     if size_of::<F::Lane>() <= 8 {
-        groups::<F, S, 32>(fold, lanes, row);
+        groups::<F, S, 32>(fold, row)
     } else {
-        groups::<F, S, 8>(fold, lanes, row);
+        groups::<F, S, 8>(fold, row)
     }
 }
 
@@ -44,12 +36,12 @@ fn whole_chunk_avx2<F: Fold, const S: usize>(
 #[inline(always)]
 fn groups<F: Fold, const S: usize, const GROUP: usize>(
     fold: &F,
-    lanes: &mut [F::Lane; LANES],
     row: &Row<'_, F::Value>,
-) {
-    for (group, lanes) in lanes.as_chunks_mut::<GROUP>().0.iter_mut().enumerate() {
-        let mut held = *lanes;
+) -> F::Acc {
+    let mut accs = [F::EMPTY; LANES];
+    for (group, accs) in accs.as_chunks_mut::<GROUP>().0.iter_mut().enumerate() {
         let first = row.part::<F::Item, S>(group * GROUP, GROUP);
+        let mut held = [fold.open(F::Item::read::<S>(&first, 0)); GROUP];
         for (i, lane) in held.iter_mut().enumerate() {
             *lane = fold.open(F::Item::read::<S>(&first, i));
         }
@@ -60,8 +52,24 @@ fn groups<F: Fold, const S: usize, const GROUP: usize>(
                 *lane = fold.step(*lane, F::Item::read::<S>(&row, i));
             }
         }
-        *lanes = held;
+        for (acc, &lane) in accs.iter_mut().zip(&held) {
+            *acc = fold.close(lane, CHUNK / LANES);
+        }
     }
+    tree::<F>(&mut accs, LANES)
+}
+
+/// The adjacent pairwise tree over the lanes. Lanes beyond `count` are empty and need not be joined.
+#[inline(always)]
+pub(super) fn tree<F: Fold>(lanes: &mut [F::Acc; LANES], count: usize) -> F::Acc {
+    let mut width = count.min(LANES).next_power_of_two();
+    while width > 1 {
+        width /= 2;
+        for i in 0..width {
+            lanes[i] = F::join(lanes[2 * i], lanes[2 * i + 1]);
+        }
+    }
+    lanes[0]
 }
 
 /// Asks for what the same rows are in the chunk after this one: going down the rows of a chunk is no order that a processor
