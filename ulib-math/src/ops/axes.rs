@@ -120,30 +120,31 @@ impl<const K: usize> Axes<K> {
         self
     }
 
-    /// The same indices as pieces with no more axes than a device takes.
+    /// The same indices as pieces with no more axes than a device takes: the same axes in each, from another start on.
     pub(crate) fn pieces(self) -> impl Iterator<Item = Self> {
         let few = self.len.len() <= MAX_AXES;
         let (whole, parts) = if few {
-            (Some(self), Vec::new())
+            (Some(self), None)
         } else {
-            (None, self.parts())
+            (None, Some(self.parts()))
         };
-        whole.into_iter().chain(parts)
+        whole.into_iter().chain(parts.into_iter().flatten())
     }
 
-    fn parts(self) -> Vec<Self> {
+    fn parts(self) -> impl Iterator<Item = Self> {
         let extra = self.len.len().saturating_sub(MAX_AXES);
         let outer = Self {
             len: self.len[..extra].to_vec(),
             stride: self.stride[..extra].to_vec(),
             start: self.start,
         };
-        let piece = |i| Self {
+        let count = outer.count();
+        let piece = move |i| Self {
             len: self.len[extra..].to_vec(),
             stride: self.stride[extra..].to_vec(),
             start: outer.offsets(i),
         };
-        (0..outer.count()).map(piece).collect()
+        (0..count).map(piece)
     }
 
     /// The form that kernels read, for a walk by `step` indices at a time.

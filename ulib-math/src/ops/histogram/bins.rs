@@ -24,7 +24,7 @@ use crate::memory::room;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bins {
     /// Finite, ascending, at least two.
-    edges: Arc<[f64]>,
+    edges: Arc<Vec<f64>>,
     uniform: Option<Uniform>,
 }
 
@@ -71,7 +71,7 @@ impl Bins {
         }
         let inverse = n as f64 / (hi - lo);
         Ok(Self {
-            edges: edges.into(),
+            edges: Arc::new(edges),
             // Of narrower bins there is no guess.
             uniform: inverse.is_finite().then_some(Uniform { width, inverse }),
         })
@@ -108,7 +108,7 @@ impl Bins {
             ));
         }
         Ok(Self {
-            edges: edges.into(),
+            edges: Arc::new(edges),
             uniform: None,
         })
     }
@@ -143,7 +143,7 @@ impl Bins {
     /// The bin of a number; `None` outside of all, and for NaN.
     #[inline(always)]
     pub(super) fn find(&self, x: f64) -> Option<usize> {
-        let (edges, last) = (&*self.edges, self.len() - 1);
+        let (edges, last) = (self.as_slice(), self.len() - 1);
         if !(x >= edges[0] && x <= edges[last + 1]) {
             return None;
         }

@@ -23,7 +23,7 @@ pub(super) fn histogram<T: Countable>(
     let pieces = groups.size / GRAIN.max(each);
     if threads && pieces > 1 {
         for (group, counts) in counts.chunks_mut(each).enumerate() {
-            divided(data, groups, groups.first(group), bins, pieces, counts);
+            divided(data, groups, groups.first(group), bins, pieces, counts)?;
         }
         return Ok(counts);
     }
@@ -53,14 +53,14 @@ fn divided<T: Countable>(
     bins: &Bins,
     pieces: usize,
     counts: &mut [u64],
-) {
+) -> Result<()> {
     let pieces = pieces.min(4 * rayon::current_num_threads());
     let piece = groups.size.div_ceil(pieces);
-    let own = |i: usize| {
+    let own = |i: usize| -> Result<Vec<u64>> {
         let range = (i * piece).min(groups.size)..((i + 1) * piece).min(groups.size);
-        let mut own = vec![0_u64; bins.len()];
+        let mut own = zeros::<u64>(bins.len())?;
         count(data, groups, first, range, bins, &mut own);
-        own
+        Ok(own)
     };
     let merge = |mut one: Vec<u64>, other: Vec<u64>| {
         one.iter_mut()
@@ -71,17 +71,13 @@ fn divided<T: Countable>(
     let sum = (0..pieces)
         .into_par_iter()
         .map(own)
-        .reduce(Vec::new, |one, other| {
-            if one.is_empty() {
-                other
-            } else {
-                merge(one, other)
-            }
-        });
+        .try_reduce_with(|one, other| Ok(merge(one, other)))
+        .transpose()?;
     counts
         .iter_mut()
-        .zip(sum)
+        .zip(sum.into_iter().flatten())
         .for_each(|(count, sum)| *count = sum);
+    Ok(())
 }
 
 fn count<T: Countable>(

@@ -7,7 +7,7 @@ use ulib_core::Result;
 
 use super::key::{key_of, number_of};
 use super::rank::Rank;
-use crate::memory::room;
+use crate::memory::{room, zeros};
 use crate::ops::element::Element;
 use crate::ops::groups::Groups;
 use crate::ops::parallel;
@@ -27,38 +27,36 @@ pub(super) fn quantiles<T: Element>(
     ranks: &[Rank],
 ) -> Result<Vec<f64>> {
     let threads = groups.count.saturating_mul(groups.size) > GRAIN && parallel::available();
-    let mut values = room(groups.count.saturating_mul(ranks.len()))?;
+    let mut values = zeros::<f64>(groups.count.saturating_mul(ranks.len()))?;
+    let each = ranks.len().max(1);
     if groups.size > SORTED {
-        for group in 0..groups.count {
+        for (group, values) in values.chunks_mut(each).enumerate() {
             let first = groups.first(group);
-            let searched = ranks
-                .iter()
-                .map(|&rank| search(data, groups, first, rank, threads));
-            values.extend(searched);
+            for (value, &rank) in values.iter_mut().zip(ranks) {
+                *value = search(data, groups, first, rank, threads);
+            }
         }
         return Ok(values);
     }
-    let one = |group: usize| sorted(data, groups, groups.first(group), ranks);
+    let one = |(group, values): (usize, &mut [f64])| {
+        sorted(data, groups, groups.first(group), ranks, values)
+    };
     if threads {
-        let all: Vec<Result<Vec<f64>>> = (0..groups.count).into_par_iter().map(one).collect();
-        for of_one in all {
-            values.extend(of_one?);
-        }
+        values.par_chunks_mut(each).enumerate().try_for_each(one)?;
     } else {
-        for group in 0..groups.count {
-            values.extend(one(group)?);
-        }
+        values.chunks_mut(each).enumerate().try_for_each(one)?;
     }
     Ok(values)
 }
 
-/// By sorting a copy as far as needed.
+/// One group into `values`, by sorting a copy as far as needed.
 fn sorted<T: Element>(
     data: &[T],
     groups: &Groups,
     first: isize,
     ranks: &[Rank],
-) -> Result<Vec<f64>> {
+    values: &mut [f64],
+) -> Result<()> {
     let mut keys = room(groups.size)?;
     let mut nan = false;
     groups.for_each(data, first, 0..groups.size, |x| {
@@ -77,7 +75,10 @@ fn sorted<T: Element>(
         };
         rank.between(number_of(T::KERNEL, low), number_of(T::KERNEL, high))
     };
-    Ok(ranks.iter().map(&mut one).collect())
+    for (value, rank) in values.iter_mut().zip(ranks) {
+        *value = one(rank);
+    }
+    Ok(())
 }
 
 #[allow(clippy::eq_op, reason = "what makes NaN what it is")]

@@ -11,6 +11,7 @@ use ulib_core::{Error, Layout, Result};
 use super::element::Element;
 use super::groups::{Groups, kept_axes};
 use super::place::Place;
+use crate::memory::room;
 use crate::view::{View, ViewMut, elements};
 use rank::Rank;
 
@@ -140,7 +141,9 @@ fn ranks(op: &'static str, groups: &Groups, qs: &[f64]) -> Result<Vec<Rank>> {
             "at least one element for each result",
         ));
     }
-    Ok(qs.iter().map(|&q| Rank::new(groups.size, q)).collect())
+    let mut ranks = room(qs.len())?;
+    ranks.extend(qs.iter().map(|&q| Rank::new(groups.size, q)));
+    Ok(ranks)
 }
 
 fn values<T: Element>(
