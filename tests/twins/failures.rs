@@ -284,6 +284,66 @@ fn a_failing_call_leaves_the_output_or_writes_all_of_it() {
     }
 }
 
+/// Nine axes that cannot be merged are two launches: all that can fail before the first is done before it, and the driver's
+/// refusal of the second leaves the first half, where the host has not the elements from before.
+#[test]
+fn between_two_launches_nobody_but_the_driver_can_fail() {
+    type Change = fn(ViewMut<'_, f64>) -> Result<()>;
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    let device = Device::new(0).unwrap();
+    let _current = device.bind().unwrap();
+    let strides = (0..9).rev().map(|axis| 3_isize.pow(axis)).collect();
+    let layout = Layout::new(vec![2; 9], strides, 0).unwrap();
+    let operations: [(&str, Change); 2] = [
+        ("fill", |out| ops::fill(out, 8.0)),
+        ("add_in_place", |out| ops::add_in_place(out, 1.0)),
+    ];
+    for (name, operation) in operations {
+        let mut halves = 0;
+        for nth in 1.. {
+            let (mut block, _) = output(9842, Place::DeviceNewer);
+            session.reset_counts();
+            session.record(true);
+            session.fail_any(nth, 700);
+            let result = operation(ViewMut::new(&mut block, layout.clone()).unwrap());
+            let calls = session.calls();
+            session.record(false);
+            session.fail_nothing();
+            let what = format!("{name}, call {nth}: {result:?}, {calls:?}");
+            let values = contents::<f64>(&block);
+            let all: Vec<usize> = layout.offsets().collect();
+            let new = values.iter().filter(|&&value| value == 8.0).count();
+            let launches = calls.iter().filter(|call| **call == LAUNCH).count();
+            if new == 256 && result.is_err() {
+                halves += 1;
+                assert!(all[..256].iter().all(|&at| values[at] == 8.0), "{what}");
+                let first = calls.iter().position(|call| *call == LAUNCH).unwrap();
+                let after = [
+                    LAUNCH,
+                    "cuCtxGetCurrent",
+                    "cuGetErrorName",
+                    "cuGetErrorString",
+                ];
+                assert!(
+                    calls[first..].iter().all(|call| after.contains(call)),
+                    "{what}"
+                );
+            } else {
+                assert!(new == 0 || launches == 2, "{what}");
+            }
+            if calls.len() < nth as usize {
+                assert!(result.is_ok(), "{what}");
+                break;
+            }
+        }
+        assert_eq!(halves, 2, "{name}");
+    }
+}
+
+const LAUNCH: &str = "cuLaunchKernel";
+
 /// A view of `shape` that is one number everywhere.
 fn everywhere<'a>(block: &'a Block, shape: &[usize]) -> View<'a, f32> {
     View::new(

@@ -68,7 +68,7 @@ pub fn cast<A: Castable, B: Castable>(view: &View<'_, A>) -> Result<Array<B>> {
 ///
 /// # Errors
 /// As [`cast()`]; kind `Shape` when the shapes differ, `Residency` when the blocks are to be used in different places. The
-/// output stays as it was.
+/// output stays as it was, but for the exception that [`add()`](super::add()) names.
 ///
 /// # Examples
 /// ```

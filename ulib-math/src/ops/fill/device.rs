@@ -4,7 +4,7 @@
 use ulib_core::{DeviceStorable, Result, bytemuck};
 use ulib_device::{Device, Stream};
 
-use crate::ops::axes::{Axes, DeviceAxes};
+use crate::ops::axes::{Axes, DeviceAxes, MAX_AXES};
 use crate::ops::form::{Form, Path, WIDE};
 use crate::ops::launch::{self, Library, THREADS};
 use crate::view::ViewMut;
@@ -47,10 +47,13 @@ pub(super) fn fill<T: DeviceStorable + Copy>(
     // An element of another size than a kernel writes is a row of pieces, each piece a strided array of its own.
     let bytes = bytemuck::bytes_of(&value);
     let piece = 1 << bytes.len().trailing_zeros().min(WIDE.trailing_zeros());
-    for axes in axes.scaled([bytes.len()]).pieces() {
+    let axes = axes.scaled([bytes.len()]);
+    // One kernel for all pieces: once the first is launched there is none left to be loaded.
+    let wide_rows = axes.len.len() <= MAX_AXES;
+    for axes in axes.pieces() {
         for (i, piece_bytes) in bytes.chunks_exact(piece).enumerate() {
             let address = target.ptr() + (i * piece) as u64;
-            let form = Form::new(axes.clone(), [address], [piece], true);
+            let form = Form::new(axes.clone(), [address], [piece], wide_rows);
             fill_form(form, piece_bytes, device, &stream)?;
         }
     }
