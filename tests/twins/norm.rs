@@ -1,10 +1,11 @@
+use ulib_core::{ErrorKind, Layout};
 use ulib_device::block::Block;
 use ulib_math::ops;
-use ulib_math::view::{Element, View};
+use ulib_math::view::{Element, View, ViewMut};
 
 use crate::common;
 use crate::reductions::twins;
-use crate::support::{Sample, for_grids, on_device, on_host, samples};
+use crate::support::{Sample, contents, for_grids, on_device, on_host, samples};
 
 fn check<T: Sample + Element>(widen: fn(T) -> f64) {
     twins::<T, f64>(samples, ops::norm, |name, values, norm| {
@@ -22,8 +23,58 @@ fn f32_twins() {
 }
 
 #[test]
+fn f64_twins() {
+    check::<f64>(|x| x);
+}
+
+#[test]
+fn i32_twins() {
+    check::<i32>(f64::from);
+}
+
+#[test]
+fn u32_twins() {
+    check::<u32>(f64::from);
+}
+
+#[test]
 fn i64_twins() {
     check::<i64>(|x| x as f64);
+}
+
+#[test]
+fn u64_twins() {
+    check::<u64>(|x| x as f64);
+}
+
+/// Columns of 3, 4 and 12, times 1 to 5: norms of 13, 26, ..., into every second element of an output.
+#[test]
+fn into_an_output() {
+    let mode = common::driver();
+    let values: Vec<i32> = [3, -4, 12]
+        .iter()
+        .flat_map(|side| (1..=5).map(move |factor| side * factor))
+        .collect();
+    let layout = Layout::contiguous(&[3, 5]).unwrap();
+    let apart = Layout::new(vec![5], vec![-2], 8).unwrap();
+    let run = |src: &Block, dst: &mut Block| {
+        let view = View::<i32>::new(src, layout.clone()).unwrap();
+        let out = ViewMut::<f64>::new(dst, apart.clone()).unwrap();
+        ops::norm_into(&view, &[0], out).unwrap();
+        let expected = [65.0, -1.0, 52.0, -1.0, 39.0, -1.0, 26.0, -1.0, 13.0];
+        assert_eq!(contents::<f64>(dst), expected);
+    };
+    run(&on_host(&values), &mut on_host(&[-1.0; 9]));
+    for_grids(&mode, || {
+        run(&on_device(&values), &mut on_device(&[-1.0; 9]))
+    });
+    let block = on_host(&values);
+    let view = View::<i32>::new(&block, layout).unwrap();
+    let mut dst = on_host(&[-1.0; 3]);
+    let out = ViewMut::<f64>::flat(&mut dst).unwrap();
+    let error = ops::norm_into(&view, &[0], out).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Shape), "{error}");
+    assert_eq!(contents::<f64>(&dst), [-1.0; 3]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use ulib_core::Layout;
+use ulib_core::{ErrorKind, Layout};
 use ulib_device::block::Block;
 use ulib_math::ops;
 use ulib_math::view::{Element, View, ViewMut};
@@ -111,6 +111,37 @@ fn constants_do_not_vary_and_infinities_have_no_variance() {
     };
     check(on_host);
     for_grids(&mode, || check(on_device));
+}
+
+/// Row `i` is `i` times -2, -1, 0, 1 and 2 about its own mean: the squares add up to `10 i^2`, which 4 divide.
+#[test]
+fn variances_into_an_output() {
+    let mode = common::driver();
+    let values: Vec<i64> = (0..4_i64)
+        .flat_map(|i| (-2..=2).map(move |x| 1000 * i + i * x))
+        .collect();
+    let layout = Layout::contiguous(&[4, 5]).unwrap();
+    let apart = Layout::new(vec![4], vec![-2], 6).unwrap();
+    let run = |src: &Block, dst: &mut Block| {
+        let view = View::<i64>::new(src, layout.clone()).unwrap();
+        let out = ViewMut::<f64>::new(dst, apart.clone()).unwrap();
+        ops::variance_into(&view, 1, &[1], out).unwrap();
+        assert_eq!(
+            contents::<f64>(dst),
+            [22.5, -1.0, 10.0, -1.0, 2.5, -1.0, 0.0]
+        );
+    };
+    run(&on_host(&values), &mut on_host(&[-1.0; 7]));
+    for_grids(&mode, || {
+        run(&on_device(&values), &mut on_device(&[-1.0; 7]))
+    });
+    let block = on_host(&values);
+    let view = View::<i64>::new(&block, layout).unwrap();
+    let mut dst = on_host(&[-1.0; 5]);
+    let out = ViewMut::<f64>::flat(&mut dst).unwrap();
+    let error = ops::variance_into(&view, 1, &[1], out).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Shape), "{error}");
+    assert_eq!(contents::<f64>(&dst), [-1.0; 5]);
 }
 
 #[test]
