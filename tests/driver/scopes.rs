@@ -85,6 +85,30 @@ fn other_threads_have_their_own() {
 }
 
 #[test]
+fn a_guard_that_is_dropped_elsewhere_ends_the_scope_here() {
+    let Some(_turn) = common::gpu() else { return };
+    let device = device();
+    let (here, there) = (
+        Stream::non_blocking(&device).unwrap(),
+        Stream::non_blocking(&device).unwrap(),
+    );
+    let of_here = here.enter();
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            let _of_there = there.enter();
+            drop(of_here);
+            assert_eq!(Stream::current(&device), there);
+        });
+    });
+    assert_eq!(Stream::current(&device), Stream::legacy(&device));
+    there.scope(|| {
+        let of_here = here.enter();
+        std::thread::spawn(|| drop(of_here)).join().unwrap();
+        assert_eq!(Stream::current(&device), there, "the scope around it");
+    });
+}
+
+#[test]
 fn a_scope_of_one_device_leaves_the_others_alone() {
     let Some(_session) = common::fake_only() else {
         return;

@@ -1,6 +1,7 @@
 //! [`Stream`]: which queue of a device operations use.
 
-use std::cell::RefCell;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -13,11 +14,6 @@ use crate::args::{Int, number, whole};
 use crate::cell::drop_detached;
 use crate::errors::{IntoPyResult, shortened};
 
-thread_local! {
-    /// The scopes that `with` blocks of this thread have open, innermost last, each with the address of its stream.
-    static OPEN: RefCell<Vec<(usize, StreamScope)>> = const { RefCell::new(Vec::new()) };
-}
-
 /// A queue of work on a device. In ``with Stream() as stream:`` the operations of this thread put their work for
 /// that device into it; elsewhere they use the legacy default stream.
 ///
@@ -27,11 +23,14 @@ thread_local! {
 #[pyclass(frozen, weakref, module = "uLib.device")]
 pub(crate) struct Stream {
     stream: Option<ulib_device::Stream>,
+    /// The scopes that `with` blocks have open, innermost last, each with the thread whose operations it is for.
+    open: Mutex<Vec<(ThreadId, StreamScope)>>,
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        drop_detached(self.stream.take());
+        let open = std::mem::take(&mut *self.open());
+        drop_detached((self.stream.take(), open));
     }
 }
 
@@ -43,8 +42,8 @@ impl Stream {
             .ok_or_else(|| PyRuntimeError::new_err("Stream: it is gone"))
     }
 
-    fn address(&self) -> usize {
-        std::ptr::from_ref(self) as usize
+    fn open(&self) -> MutexGuard<'_, Vec<(ThreadId, StreamScope)>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -127,6 +126,7 @@ impl Stream {
         });
         Ok(Stream {
             stream: Some(made.py()?),
+            open: Mutex::default(),
         })
     }
 
@@ -161,18 +161,20 @@ impl Stream {
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
         let scope = slf.get()?.enter();
-        OPEN.with_borrow_mut(|open| open.push((slf.address(), scope)));
+        slf.open().push((thread::current().id(), scope));
         Ok(slf)
     }
 
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        let ended = OPEN.with_borrow_mut(|open| {
-            let at = open.iter().rposition(|(of, _)| *of == self.address())?;
-            Some(open.remove(at))
-        });
+        let this_thread = thread::current().id();
+        let mut open = self.open();
+        let own = open.iter().rposition(|(of, _)| *of == this_thread);
+        // A generator may end on another thread than the one on which it entered its `with` block.
+        let ended = own.map(|at| open.remove(at)).or_else(|| open.pop());
+        drop(open);
         ended.map(drop).ok_or_else(|| {
-            PyRuntimeError::new_err("Stream: this thread has not entered it, or left it already")
+            PyRuntimeError::new_err("Stream: it has not been entered, or was left already")
         })
     }
 

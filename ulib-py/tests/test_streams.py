@@ -1,5 +1,6 @@
 """Streams of the library: scopes, the protocol, foreign streams."""
 
+import concurrent.futures
 import gc
 import threading
 import weakref
@@ -127,23 +128,69 @@ def test_scopes_nest_and_end_with_exceptions(fake, image):
 def test_a_scope_belongs_to_its_thread(fake, image):
     fake("deferred 1")
     image.Update()
-    raised = []
-
-    def other():
-        image.Scale(2)
-        try:
-            stream.__exit__(None, None, None)
-        except RuntimeError as error:
-            raised.append(str(error))
-
     with Stream() as stream:
-        thread = threading.Thread(target=other)
+        thread = threading.Thread(target=image.Scale, args=(2,))
         thread.start()
         thread.join()
         assert stream.IsDone() is True
-    assert raised == ["Stream: this thread has not entered it, or left it already"]
-    with pytest.raises(RuntimeError, match="has not entered"):
+    with pytest.raises(RuntimeError, match="Stream: it has not been entered, or was left already"):
         stream.__exit__(None, None, None)
+
+
+def in_a_thread(work):
+    """What ``work`` returns or raises there."""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
+
+
+def holding(stream):
+    with stream:
+        yield
+
+
+ENDS = {
+    "closed": lambda held: held.pop().close(),
+    "dropped": lambda held: held.clear(),
+    "run to its end": lambda held: next(held[0], None),
+}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=list(ENDS))
+def test_a_generator_that_ends_on_another_thread_ends_its_scope(fake, image, end):
+    stream, other = Stream(), Stream()
+    fake("deferred 1")
+    image.Update()
+    held = [holding(stream)]
+    next(held[0])
+
+    def elsewhere():
+        with other:
+            end(held)
+            image.Scale(2)
+            assert other.IsDone() is False, "the scope of that thread is left alone"
+
+    in_a_thread(elsewhere)
+    other.Synchronize()
+    image.Scale(2)
+    assert stream.IsDone() is True and Stream(1).IsDone() is False
+    with pytest.raises(RuntimeError, match="was left already"):
+        stream.__exit__(None, None, None)
+    assert image.GetValue(1) == 4
+
+
+def test_a_generator_may_outlive_the_thread_that_entered(fake, image):
+    held = [holding(Stream())]
+    in_a_thread(lambda: next(held[0]))
+    held.pop().close()
+
+
+def test_a_scope_ends_with_its_stream(fake, image):
+    fake("deferred 1")
+    image.Update()
+    Stream().__enter__()
+    gc.collect()
+    image.Scale(2)
+    assert Stream(1).IsDone() is False and image.GetValue(1) == 2
 
 
 class Protocol:

@@ -1,23 +1,27 @@
 //! The stream that operations of this thread use: the legacy one, or that of a scope.
 
 use std::cell::RefCell;
-use std::marker::PhantomData;
+use std::sync::{Arc, Weak};
 
 use super::Stream;
 use crate::Device;
 
 thread_local! {
-    /// The open scopes of this thread, outermost first, each with a number of its own.
-    static SCOPES: RefCell<(u64, Vec<(u64, Stream)>)> = const { RefCell::new((0, Vec::new())) };
+    /// The scopes that this thread opened, outermost first, and those among them that have ended on another thread.
+    static SCOPES: RefCell<Vec<Scope>> = const { RefCell::new(Vec::new()) };
 }
 
-/// While it lives, [`Stream::current`] of this thread and this stream's device is the stream it was made from.
+/// Open as long as somebody holds its stream.
+struct Scope {
+    device: Device,
+    stream: Weak<Stream>,
+}
+
+/// While it lives, [`Stream::current`] of the thread that made it and this stream's device is the stream it was made from.
 #[must_use = "the scope ends when this is dropped"]
 #[derive(Debug)]
 pub struct StreamScope {
-    number: u64,
-    /// A scope belongs to the thread that opened it.
-    of_this_thread: PhantomData<*const ()>,
+    stream: Arc<Stream>,
 }
 
 impl Stream {
@@ -28,15 +32,14 @@ impl Stream {
         // Destructors of other thread-local values may ask when there are no scopes any more.
         let scoped = SCOPES.try_with(|scopes| {
             let scopes = scopes.try_borrow().ok()?;
-            let mut innermost_first = scopes.1.iter().rev();
-            innermost_first
-                .find(|(_, stream)| stream.device() == device)
-                .map(|(_, stream)| stream.clone())
+            let mut innermost_first = scopes.iter().rev().filter(|scope| scope.device == *device);
+            innermost_first.find_map(|scope| scope.stream.upgrade())
         });
-        scoped
-            .ok()
-            .flatten()
-            .unwrap_or_else(|| Self::legacy(device))
+        match scoped.ok().flatten() {
+            // With nothing borrowed: this may be the last handle, if the scope ends on another thread meanwhile.
+            Some(stream) => Self::clone(&stream),
+            None => Self::legacy(device),
+        }
     }
 
     /// Calls `work`, whose operations on this stream's device use this stream. Scopes nest, the innermost one of a device
@@ -66,31 +69,33 @@ impl Stream {
         work()
     }
 
-    /// Opens a scope as [`scope`](Self::scope) does, until the guard is dropped. Guards may be dropped in any order.
+    /// Opens a scope of this thread as [`scope`](Self::scope) does, until the guard is dropped. Guards may be dropped in any
+    /// order, and on any thread.
     pub fn enter(&self) -> StreamScope {
-        let number = SCOPES.try_with(|scopes| {
-            let mut scopes = scopes.try_borrow_mut().ok()?;
-            scopes.0 += 1;
-            let number = scopes.0;
-            scopes.1.push((number, self.clone()));
-            Some(number)
+        let stream = Arc::new(self.clone());
+        let scope = Scope {
+            device: self.device().clone(),
+            stream: Arc::downgrade(&stream),
+        };
+        // Where the thread is ending there are no scopes any more.
+        let _ = SCOPES.try_with(|scopes| {
+            if let Ok(mut scopes) = scopes.try_borrow_mut() {
+                scopes.retain(|scope| scope.stream.strong_count() > 0);
+                scopes.push(scope);
+            }
         });
-        StreamScope {
-            // No scope has the number 0.
-            number: number.ok().flatten().unwrap_or(0),
-            of_this_thread: PhantomData,
-        }
+        StreamScope { stream }
     }
 }
 
 impl Drop for StreamScope {
     fn drop(&mut self) {
-        let ended = SCOPES.try_with(|scopes| {
-            let mut scopes = scopes.try_borrow_mut().ok()?;
-            let at = scopes.1.iter().position(|(of, _)| *of == self.number)?;
-            Some(scopes.1.remove(at))
+        // On another thread than the scope's it ends with the last handle of the stream alone.
+        let _ = SCOPES.try_with(|scopes| {
+            if let Ok(mut scopes) = scopes.try_borrow_mut() {
+                let own = Arc::as_ptr(&self.stream);
+                scopes.retain(|scope| scope.stream.as_ptr() != own);
+            }
         });
-        // The last handle of a stream is dropped here, with nothing borrowed.
-        drop(ended);
     }
 }
