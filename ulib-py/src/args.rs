@@ -1,5 +1,6 @@
 //! Arguments that several classes take in the same form.
 
+use std::any::Any;
 use std::fmt;
 
 use pyo3::conversion::FromPyObjectOwned;
@@ -65,8 +66,22 @@ fn is_large(object: &Bound<'_, PyAny>, error: &PyErr) -> bool {
     object.is_instance_of::<PyInt>() && error.is_instance_of::<PyOverflowError>(object.py())
 }
 
+/// A number of type `T`. A finite one beyond the ends of `f32` is refused, not made infinite.
+pub(crate) fn extracted<T: for<'py> FromPyObjectOwned<'py> + 'static>(
+    object: &Bound<'_, PyAny>,
+) -> PyResult<T> {
+    let number: T = object.extract().map_err(Into::into)?;
+    if let Some(single) = (&number as &dyn Any).downcast_ref::<f32>()
+        && single.is_infinite()
+        && object.extract::<f64>()?.is_finite()
+    {
+        return Err(PyOverflowError::new_err("too large for float32"));
+    }
+    Ok(number)
+}
+
 /// A number for the elements of an array, with the operation and the value in what is raised when it is none.
-pub(crate) fn number<T: for<'py> FromPyObjectOwned<'py>>(
+pub(crate) fn number<T: for<'py> FromPyObjectOwned<'py> + 'static>(
     op: &str,
     what: &str,
     object: &Bound<'_, PyAny>,
@@ -74,7 +89,7 @@ pub(crate) fn number<T: for<'py> FromPyObjectOwned<'py>>(
     let py = object.py();
     let converted = match is_unlike_numbers(object)? {
         true => Err(PyTypeError::new_err("must be a real number")),
-        false => object.extract().map_err(Into::into),
+        false => extracted(object),
     };
     let error: PyErr = match converted {
         Ok(number) => return Ok(number),

@@ -13,6 +13,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyString};
 use ulib_core::Error;
 use ulib_device::block::out_of_host_memory;
 
+use crate::args::extracted;
 use crate::errors::IntoPyResult;
 
 /// How many items are read between two looks for signals.
@@ -107,22 +108,20 @@ pub(crate) fn refuse_masked(op: &str, object: &Bound<'_, PyAny>) -> PyResult<()>
 }
 
 /// [`items_by`] for a type that converts by itself.
-pub(crate) fn items<T: for<'py> FromPyObjectOwned<'py>>(
+pub(crate) fn items<T: for<'py> FromPyObjectOwned<'py> + 'static>(
     op: &str,
     what: &str,
     object: &Bound<'_, PyAny>,
     most: usize,
 ) -> PyResult<Vec<T>> {
-    items_by(op, what, object, most, |item| {
-        item.extract().map_err(Into::into)
-    })
+    items_by(op, what, object, most, extracted)
 }
 
 /// Three numbers: a point, a direction, an index.
-pub(crate) fn triple<T: for<'py> FromPyObjectOwned<'py>>(
+pub(crate) fn triple<T: for<'py> FromPyObjectOwned<'py> + 'static>(
     object: &Bound<'_, PyAny>,
 ) -> PyResult<[T; 3]> {
-    exactly(object, |item| item.extract().map_err(Into::into))
+    exactly(object, extracted)
 }
 
 /// Origin and direction of a line: two triples.

@@ -122,25 +122,39 @@ impl HostArray {
     }
 }
 
-/// Refuses the first number of `array` that is none of the integers of `dtype`; any number is near enough to some float.
+/// Refuses the first number of `array` that does not fit: none of the integers of `dtype`, or a finite one that `f32` would
+/// make infinite. Any number is near enough to some `f64`.
 fn check_each(
     numpy: &Bound<'_, PyModule>,
     array: &Bound<'_, PyAny>,
     dtype: DType,
     op: &'static str,
 ) -> PyResult<()> {
-    let highest = match dtype {
-        DType::U8 => u32::from(u8::MAX),
-        DType::U32 => u32::MAX,
+    let integers = |highest: u32| {
+        let both = |a, b| numpy.call_method1("logical_and", (a, b));
+        let whole = numpy.call_method1("equal", (array, numpy.call_method1("trunc", (array,))?))?;
+        let inside = both(
+            numpy.call_method1("greater_equal", (array, 0))?,
+            numpy.call_method1("less_equal", (array, highest))?,
+        )?;
+        let wanted = format!("a whole number from 0 to {highest}");
+        PyResult::Ok((both(inside, whole)?, wanted))
+    };
+    let (fits, wanted) = match dtype {
+        DType::U8 => integers(u8::MAX.into())?,
+        DType::U32 => integers(u32::MAX)?,
+        DType::F32 => {
+            // Half a step beyond the largest one.
+            let beyond = f64::from(f32::MAX) + 2_f64.powi(103);
+            let size = numpy.call_method1("absolute", (array,))?;
+            let infinite = numpy.call_method1("isfinite", (array,))?;
+            let infinite = numpy.call_method1("logical_not", (infinite,))?;
+            let small = numpy.call_method1("less", (size, beyond))?;
+            let fits = numpy.call_method1("logical_or", (small, infinite))?;
+            (fits, "a number within the range of float32".to_owned())
+        }
         _ => return Ok(()),
     };
-    let both = |a, b| numpy.call_method1("logical_and", (a, b));
-    let whole = numpy.call_method1("equal", (array, numpy.call_method1("trunc", (array,))?))?;
-    let inside = both(
-        numpy.call_method1("greater_equal", (array, 0))?,
-        numpy.call_method1("less_equal", (array, highest))?,
-    )?;
-    let fits = both(inside, whole)?;
     if fits.call_method0("all")?.is_truthy()? {
         return Ok(());
     }
@@ -150,7 +164,7 @@ fn check_each(
         op,
         format!("element {index}"),
         value.str()?,
-        format!("a whole number from 0 to {highest}"),
+        wanted,
     ))
     .py()
 }

@@ -9,7 +9,7 @@ use ulib_math::{Line, MuonScatter, MuonScatterCollection as Items};
 
 use super::collection::{Triple, repr};
 use super::line_collection::parts;
-use crate::args::{self, Int, index_in, whole};
+use crate::args::{self, Int, index_in, number, whole};
 use crate::bulk::BulkArray;
 use crate::cell::Shared;
 use crate::errors::IntoPyResult;
@@ -27,6 +27,14 @@ pub(crate) struct MuonScatterCollection {
 
 /// Origin and direction of a line.
 type LineParts = (Triple, Triple);
+
+fn momentum(object: &Bound<'_, PyAny>) -> PyResult<f32> {
+    number("Append", "momentum", object)
+}
+
+fn momentum_prime(object: &Bound<'_, PyAny>) -> PyResult<f32> {
+    number("Append", "momentum_prime", object)
+}
 
 impl MuonScatterCollection {
     fn init(items: Items) -> PyClassInitializer<Self> {
@@ -65,8 +73,8 @@ impl MuonScatterCollection {
         py: Python<'_>,
         #[pyo3(from_py_with = line)] line_in: LineParts,
         #[pyo3(from_py_with = line)] line_out: LineParts,
-        momentum: f32,
-        momentum_prime: f32,
+        #[pyo3(from_py_with = momentum)] momentum: f32,
+        #[pyo3(from_py_with = momentum_prime)] momentum_prime: f32,
     ) -> PyResult<()> {
         let made = |(origin, direction): LineParts| Line::new(origin, direction);
         let muon = MuonScatter {
