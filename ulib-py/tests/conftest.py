@@ -96,6 +96,22 @@ def gpu() -> None:
         skip_or_fail(reason)
 
 
+@pytest.fixture(params=["Host", "Device"])
+def place(request: pytest.FixtureRequest) -> str:
+    """Where the objects of a test prefer to be."""
+    if request.param == "Device":
+        request.getfixturevalue("gpu")
+    where: str = request.param
+    return where
+
+
+@pytest.fixture
+def quiet() -> Iterator[None]:
+    """Without NumPy's warnings about what it divides by and what overflows."""
+    with numpy.errstate(all="ignore"):
+        yield
+
+
 @pytest.fixture
 def nodriver() -> None:
     if MODE != "nodriver":

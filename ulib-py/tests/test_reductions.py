@@ -6,21 +6,10 @@ import numpy as np
 import pytest
 import uLib
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 COUNT = 24
 SHAPE = (2, 3, 4)
-
-
-@pytest.fixture(params=["Host", "Device"])
-def place(request):
-    if request.param == "Device":
-        request.getfixturevalue("gpu")
-    return request.param
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    with np.errstate(all="ignore"):
-        yield
 
 
 def image(values, place="Host", order="YXZ"):
