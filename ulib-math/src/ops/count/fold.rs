@@ -1,9 +1,9 @@
 //! The fold of a count, and its kernels.
 
-use crate::ops::element::{Element, Number};
+use crate::ops::element::Element;
 use crate::ops::launch::Library;
 use crate::ops::predicate::Range;
-use crate::ops::reduce::{Fold, Form, One, entries};
+use crate::ops::reduce::{Fold, Form, One, entries, joins};
 
 static KERNELS: Library = Library::new(include_str!("count.ptx"));
 
@@ -49,21 +49,11 @@ impl<T: Element> Fold for Count<T> {
     }
 
     fn entry(form: Form) -> Option<&'static str> {
-        let pack = match T::KERNEL {
-            Number::F32 | Number::F64 => form.line && !form.columns,
-            _ => false,
-        };
-        (pack || !form.pack).then_some(match T::KERNEL {
-            Number::F32 => entries!("count", "f32", form),
-            Number::F64 => entries!("count", "f64", form),
-            Number::I32 => entries!("count", "i32", form),
-            Number::U32 => entries!("count", "u32", form),
-            Number::I64 => entries!("count", "i64", form),
-            Number::U64 => entries!("count", "u64", form),
-        })
+        form.with_packed_rows_of_floats(T::KERNEL)
+            .then_some(entries!("count", T::KERNEL, form))
     }
 
-    const JOIN: [&'static str; 2] = ["ulib_count_rows_join_u64", "ulib_count_columns_join_u64"];
+    const JOIN: [&'static str; 2] = joins!("count", "u64");
 
     fn params(&self) -> [u64; 4] {
         let bits = self.0.for_device();

@@ -10,31 +10,16 @@ use super::predicate::Predicate;
 use super::reduce::{Views, reduce, reduce_all, reduce_into};
 use crate::view::{View, ViewMut};
 use fold::Count;
+
 /// How many elements of `view` satisfy a condition, over the axes `axes`.
 ///
 /// # Definition
 /// `out[k] = number of r with predicate(view[k, r])`, where `r` runs over the axes in `axes` and `k` over the others, in their
 /// order. The conditions are those of [`Predicate`].
 ///
-/// # Shapes
-/// `view`: any shape and strides. `axes`: any of the axes, each at most once, in any order; none takes every element by itself. The result has the
-/// shape of the other axes.
-///
-/// # Placement
-/// Where the block is. The scratch is 8 bytes for each chunk (of 4096 elements) of each result, and 8 for each result; on a device
-/// the results are brought to the host, which waits for the kernels.
-///
 /// # Precision
 /// Exact.
-///
-/// # Errors
-/// Kind `InvalidArgument` for an axis that does not exist or is named twice; whatever reaching the data gives, see [`Block::read`]
-/// and [`Block::device_read`]; kind `OutOfMemory` when the results or the scratch do not fit; kind `Layout` on a device when
-/// more than 8 axes cannot be merged.
-///
-/// # Panics
-/// Never.
-///
+#[doc = include_str!("../reduce/view.md")]
 /// # Examples
 /// ```
 /// use ulib_core::Layout;
@@ -47,9 +32,6 @@ use fold::Count;
 /// assert_eq!(ops::count(&view, ops::Predicate::IsNan, &[0])?, ndarray::arr1(&[0, 1, 0]).into_dyn());
 /// # Ok::<(), ulib_core::Error>(())
 /// ```
-///
-/// [`Block::read`]: ulib_device::block::Block::read
-/// [`Block::device_read`]: ulib_device::block::Block::device_read
 pub fn count<T: Element>(
     view: &View<'_, T>,
     predicate: Predicate<T>,

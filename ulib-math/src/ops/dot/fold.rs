@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use crate::ops::element::{Accumulator, Element, Number};
 use crate::ops::launch::Library;
-use crate::ops::reduce::{Fold, Form, Two, entries};
+use crate::ops::reduce::{Fold, Form, Two, entries, joins};
 
 static KERNELS: Library = Library::new(include_str!("dot.ptx"));
 
@@ -58,21 +58,17 @@ impl<T: Element> Fold for Dot<T> {
     }
 
     fn entry(form: Form) -> Option<&'static str> {
-        let pack = match T::KERNEL {
-            Number::F32 | Number::F64 => form.line && !form.columns,
-            _ => false,
+        // The low bits of a product of 64 bits do not depend on signs.
+        let number = match T::KERNEL {
+            Number::I64 => Number::U64,
+            number => number,
         };
-        (pack || !form.pack).then_some(match T::KERNEL {
-            Number::F32 => entries!("dot", "f32", form),
-            Number::F64 => entries!("dot", "f64", form),
-            Number::I32 => entries!("dot", "i32", form),
-            Number::U32 => entries!("dot", "u32", form),
-            Number::I64 | Number::U64 => entries!("dot", "u64", form),
-        })
+        form.with_packed_rows_of_floats(number)
+            .then_some(entries!("dot", number, form))
     }
 
     const JOIN: [&'static str; 2] = match <T::Sum as Element>::KERNEL {
-        Number::F64 => ["ulib_dot_rows_join_f64", "ulib_dot_columns_join_f64"],
-        _ => ["ulib_dot_rows_join_u64", "ulib_dot_columns_join_u64"],
+        Number::F64 => joins!("dot", "f64"),
+        _ => joins!("dot", "u64"),
     };
 }

@@ -9,6 +9,7 @@ use super::element::Element;
 use super::reduce::{Views, reduce, reduce_all, reduce_into};
 use crate::view::{View, ViewMut};
 use fold::Dot;
+
 /// The scalar products of `a` and `b` over the axes `axes`.
 ///
 /// # Definition

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use crate::ops::element::{Element, Number};
 use crate::ops::launch::Library;
-use crate::ops::reduce::{Fold, Form, One, Placed, entries};
+use crate::ops::reduce::{Fold, Form, One, Placed, entry, joins};
 
 static KERNELS: Library = Library::new(include_str!("extremum.ptx"));
 
@@ -80,22 +80,16 @@ impl<T: Element, const LARGEST: bool> Fold for Extreme<T, LARGEST> {
 
     fn entry(form: Form) -> Option<&'static str> {
         (packs(form) || !form.pack).then_some(if narrow(T::KERNEL) {
-            entries!("extremum", "u32", form)
+            entry!("extremum", "u32", form)
         } else {
-            entries!("extremum", "u64", form)
+            entry!("extremum", "u64", form)
         })
     }
 
     const JOIN: [&'static str; 2] = if size_of::<T>() == 4 {
-        [
-            "ulib_extremum_rows_join_u32",
-            "ulib_extremum_columns_join_u32",
-        ]
+        joins!("extremum", "u32")
     } else {
-        [
-            "ulib_extremum_rows_join_u64",
-            "ulib_extremum_columns_join_u64",
-        ]
+        joins!("extremum", "u64")
     };
 
     fn params(&self) -> [u64; 4] {
@@ -147,16 +141,13 @@ impl<T: Element, const LARGEST: bool> Fold for Place<T, LARGEST> {
 
     fn entry(form: Form) -> Option<&'static str> {
         (packs(form) || !form.pack).then_some(if narrow(T::KERNEL) {
-            entries!("extremum_place", "u32", form)
+            entry!("extremum_place", "u32", form)
         } else {
-            entries!("extremum_place", "u64", form)
+            entry!("extremum_place", "u64", form)
         })
     }
 
-    const JOIN: [&'static str; 2] = [
-        "ulib_extremum_place_rows_join_found",
-        "ulib_extremum_place_columns_join_found",
-    ];
+    const JOIN: [&'static str; 2] = joins!("extremum_place", "found");
 
     fn params(&self) -> [u64; 4] {
         T::params::<LARGEST>()

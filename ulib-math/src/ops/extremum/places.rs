@@ -17,25 +17,11 @@ use crate::view::{View, ViewMut};
 ///
 /// Smallest is as in [`min()`](super::min()): a NaN wins over every number, and of several the first is meant; -0.0 is below 0.0.
 ///
-/// # Shapes
-/// `view`: any shape and strides. `axes`: any of its axes, each at most once, in any order; none takes every element by
-/// itself. The result has the shape of the other axes. There must be at least one element for each result.
-///
-/// # Placement
-/// Where the block is. The scratch is 16 bytes for each chunk (of 4096 elements) of each result, and that of the results; on a
-/// device the results are brought to the host, which waits for the kernels.
+/// There must be at least one element for each result.
 ///
 /// # Precision
 /// Exact.
-///
-/// # Errors
-/// Kind `InvalidArgument` for an axis that does not exist or is named twice, and for results of no elements; whatever
-/// reaching the data gives, see [`Block::read`] and [`Block::device_read`]; kind `OutOfMemory` when the results or the scratch do not
-/// fit; kind `Layout` on a device when more than 8 axes cannot be merged.
-///
-/// # Panics
-/// Never.
-///
+#[doc = include_str!("../reduce/view.md")]
 /// # Examples
 /// ```
 /// use ulib_core::Layout;
@@ -48,9 +34,6 @@ use crate::view::{View, ViewMut};
 /// assert_eq!(ops::argmin(&view, &[0])?, ndarray::arr1(&[1, 0, 1]).into_dyn());
 /// # Ok::<(), ulib_core::Error>(())
 /// ```
-///
-/// [`Block::read`]: ulib_device::block::Block::read
-/// [`Block::device_read`]: ulib_device::block::Block::device_read
 pub fn argmin<T: Element>(view: &View<'_, T>, axes: &[usize]) -> Result<ArrayD<u64>> {
     reduce("argmin", &Place::<T, false>::NEW, &Views::one(view), axes)
 }
@@ -101,25 +84,11 @@ pub fn argmin_into<T: Element>(
 ///
 /// Largest is as in [`max()`](super::max()): a NaN wins over every number, and of several the first is meant; -0.0 is below 0.0.
 ///
-/// # Shapes
-/// `view`: any shape and strides. `axes`: any of its axes, each at most once, in any order; none takes every element by
-/// itself. The result has the shape of the other axes. There must be at least one element for each result.
-///
-/// # Placement
-/// Where the block is. The scratch is 16 bytes for each chunk (of 4096 elements) of each result, and that of the results; on a
-/// device the results are brought to the host, which waits for the kernels.
+/// There must be at least one element for each result.
 ///
 /// # Precision
 /// Exact.
-///
-/// # Errors
-/// Kind `InvalidArgument` for an axis that does not exist or is named twice, and for results of no elements; whatever
-/// reaching the data gives, see [`Block::read`] and [`Block::device_read`]; kind `OutOfMemory` when the results or the scratch do not
-/// fit; kind `Layout` on a device when more than 8 axes cannot be merged.
-///
-/// # Panics
-/// Never.
-///
+#[doc = include_str!("../reduce/view.md")]
 /// # Examples
 /// ```
 /// use ulib_core::Layout;
@@ -132,9 +101,6 @@ pub fn argmin_into<T: Element>(
 /// assert_eq!(ops::argmax(&view, &[0])?, ndarray::arr1(&[0, 1, 0]).into_dyn());
 /// # Ok::<(), ulib_core::Error>(())
 /// ```
-///
-/// [`Block::read`]: ulib_device::block::Block::read
-/// [`Block::device_read`]: ulib_device::block::Block::device_read
 pub fn argmax<T: Element>(view: &View<'_, T>, axes: &[usize]) -> Result<ArrayD<u64>> {
     reduce("argmax", &Place::<T, true>::NEW, &Views::one(view), axes)
 }

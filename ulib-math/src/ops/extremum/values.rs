@@ -15,25 +15,11 @@ use crate::view::{View, ViewMut};
 /// `out[k] =` the smallest of `view[k, r]`, where `r` runs over the axes in `axes` and `k` over the others, in their order. As
 /// `minimum` of IEEE 754-2019: NaN if an element is NaN, and -0.0 is below 0.0.
 ///
-/// # Shapes
-/// `view`: any shape and strides. `axes`: any of its axes, each at most once, in any order; none takes every element by
-/// itself. The result has the shape of the other axes. There must be at least one element for each result.
-///
-/// # Placement
-/// Where the block is. The scratch is 8 bytes for each chunk (of 4096 elements) of each result, and that of the results; on a
-/// device the results are brought to the host, which waits for the kernels.
+/// There must be at least one element for each result.
 ///
 /// # Precision
 /// Exact, but for the payload and the sign of a NaN.
-///
-/// # Errors
-/// Kind `InvalidArgument` for an axis that does not exist or is named twice, and for results of no elements; whatever
-/// reaching the data gives, see [`Block::read`] and [`Block::device_read`]; kind `OutOfMemory` when the results or the scratch do not
-/// fit; kind `Layout` on a device when more than 8 axes cannot be merged.
-///
-/// # Panics
-/// Never.
-///
+#[doc = include_str!("../reduce/view.md")]
 /// # Examples
 /// ```
 /// use ulib_core::Layout;
@@ -46,9 +32,6 @@ use crate::view::{View, ViewMut};
 /// assert_eq!(ops::min(&view, &[0])?, ndarray::arr1(&[1.0, 1.0, 0.5]).into_dyn());
 /// # Ok::<(), ulib_core::Error>(())
 /// ```
-///
-/// [`Block::read`]: ulib_device::block::Block::read
-/// [`Block::device_read`]: ulib_device::block::Block::device_read
 pub fn min<T: Element>(view: &View<'_, T>, axes: &[usize]) -> Result<ArrayD<T>> {
     reduce("min", &Extreme::<T, false>::NEW, &Views::one(view), axes)
 }
@@ -92,25 +75,11 @@ pub fn min_into<T: Element>(view: &View<'_, T>, axes: &[usize], out: ViewMut<'_,
 /// `out[k] =` the largest of `view[k, r]`, where `r` runs over the axes in `axes` and `k` over the others, in their order. As
 /// `maximum` of IEEE 754-2019: NaN if an element is NaN, and -0.0 is below 0.0.
 ///
-/// # Shapes
-/// `view`: any shape and strides. `axes`: any of its axes, each at most once, in any order; none takes every element by
-/// itself. The result has the shape of the other axes. There must be at least one element for each result.
-///
-/// # Placement
-/// Where the block is. The scratch is 8 bytes for each chunk (of 4096 elements) of each result, and that of the results; on a
-/// device the results are brought to the host, which waits for the kernels.
+/// There must be at least one element for each result.
 ///
 /// # Precision
 /// Exact, but for the payload and the sign of a NaN.
-///
-/// # Errors
-/// Kind `InvalidArgument` for an axis that does not exist or is named twice, and for results of no elements; whatever
-/// reaching the data gives, see [`Block::read`] and [`Block::device_read`]; kind `OutOfMemory` when the results or the scratch do not
-/// fit; kind `Layout` on a device when more than 8 axes cannot be merged.
-///
-/// # Panics
-/// Never.
-///
+#[doc = include_str!("../reduce/view.md")]
 /// # Examples
 /// ```
 /// use ulib_core::Layout;
@@ -123,9 +92,6 @@ pub fn min_into<T: Element>(view: &View<'_, T>, axes: &[usize], out: ViewMut<'_,
 /// assert_eq!(ops::max(&view, &[0])?, ndarray::arr1(&[3.0, 3.0, 2.0]).into_dyn());
 /// # Ok::<(), ulib_core::Error>(())
 /// ```
-///
-/// [`Block::read`]: ulib_device::block::Block::read
-/// [`Block::device_read`]: ulib_device::block::Block::device_read
 pub fn max<T: Element>(view: &View<'_, T>, axes: &[usize]) -> Result<ArrayD<T>> {
     reduce("max", &Extreme::<T, true>::NEW, &Views::one(view), axes)
 }

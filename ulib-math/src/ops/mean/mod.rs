@@ -9,6 +9,7 @@ use super::element::Element;
 use super::reduce::{Views, reduce, reduce_all, reduce_into};
 use crate::view::{View, ViewMut};
 use fold::Mean;
+
 /// The means of `view` over the axes `axes`.
 ///
 /// # Definition
@@ -16,27 +17,11 @@ use fold::Mean;
 /// runs over the others, in their order. The sum is that of [`sum()`](super::sum()), converted to `f64` before the division. The
 /// mean of no elements is NaN.
 ///
-/// # Shapes
-/// `view`: any shape and strides. `axes`: any of the axes, each at most once, in any order; none takes every element by itself. The result has the
-/// shape of the other axes.
-///
-/// # Placement
-/// Where the block is. The scratch is 8 bytes for each chunk (of 4096 elements) of each result, and 8 for each result; on a device
-/// the results are brought to the host, which waits for the kernels.
-///
 /// # Precision
 /// Floats are summed in `f64`, signed integers in `i64`, unsigned ones in `u64` (wrapping): see [`sum()`](super::sum()). Beyond the
 /// error of the sum there is one rounding, two for integers. The same bits on one thread, on many, and on any device, but for the payload and the sign of
 /// a NaN.
-///
-/// # Errors
-/// Kind `InvalidArgument` for an axis that does not exist or is named twice; whatever reaching the data gives, see [`Block::read`]
-/// and [`Block::device_read`]; kind `OutOfMemory` when the results or the scratch do not fit; kind `Layout` on a device when
-/// more than 8 axes cannot be merged.
-///
-/// # Panics
-/// Never.
-///
+#[doc = include_str!("../reduce/view.md")]
 /// # Examples
 /// ```
 /// use ulib_core::Layout;
@@ -49,9 +34,6 @@ use fold::Mean;
 /// assert_eq!(ops::mean(&view, &[1])?, ndarray::arr1(&[2.0, 5.0]).into_dyn());
 /// # Ok::<(), ulib_core::Error>(())
 /// ```
-///
-/// [`Block::read`]: ulib_device::block::Block::read
-/// [`Block::device_read`]: ulib_device::block::Block::device_read
 #[doc(alias = "average")]
 pub fn mean<T: Element>(view: &View<'_, T>, axes: &[usize]) -> Result<ArrayD<f64>> {
     reduce(

@@ -2,9 +2,9 @@
 
 use std::marker::PhantomData;
 
-use crate::ops::element::{Element, Number};
+use crate::ops::element::Element;
 use crate::ops::launch::Library;
-use crate::ops::reduce::{Fold, Form, One, entries};
+use crate::ops::reduce::{Fold, Form, One, entries, joins};
 
 static KERNELS: Library = Library::new(include_str!("norm.ptx"));
 
@@ -55,19 +55,9 @@ impl<T: Element> Fold for Norm<T> {
     }
 
     fn entry(form: Form) -> Option<&'static str> {
-        let pack = match T::KERNEL {
-            Number::F32 | Number::F64 => form.line && !form.columns,
-            _ => false,
-        };
-        (pack || !form.pack).then_some(match T::KERNEL {
-            Number::F32 => entries!("norm", "f32", form),
-            Number::F64 => entries!("norm", "f64", form),
-            Number::I32 => entries!("norm", "i32", form),
-            Number::U32 => entries!("norm", "u32", form),
-            Number::I64 => entries!("norm", "i64", form),
-            Number::U64 => entries!("norm", "u64", form),
-        })
+        form.with_packed_rows_of_floats(T::KERNEL)
+            .then_some(entries!("norm", T::KERNEL, form))
     }
 
-    const JOIN: [&'static str; 2] = ["ulib_norm_rows_join_f64", "ulib_norm_columns_join_f64"];
+    const JOIN: [&'static str; 2] = joins!("norm", "f64");
 }

@@ -9,33 +9,18 @@ use super::element::Element;
 use super::reduce::{Views, reduce, reduce_all, reduce_into};
 use crate::view::{View, ViewMut};
 use fold::Norm;
+
 /// The Euclidean norms of `view` over the axes `axes`.
 ///
 /// # Definition
 /// `out[k] = sqrt(sum over r of view[k, r]^2)`, where `r` runs over the axes in `axes` and `k` over the others, in their order.
 /// Elements are converted to `f64` and squared; the squares are added as [`sum()`](super::sum()) adds. The norm of no elements is 0.
 ///
-/// # Shapes
-/// `view`: any shape and strides. `axes`: any of the axes, each at most once, in any order; none takes every element by itself. The result has the
-/// shape of the other axes.
-///
-/// # Placement
-/// Where the block is. The scratch is 8 bytes for each chunk (of 4096 elements) of each result, and 8 for each result; on a device
-/// the results are brought to the host, which waits for the kernels.
-///
 /// # Precision
 /// Everything in `f64`: the relative error is below 1e-14, unless squares overflow (elements above 1e154) or fall below the
 /// normal numbers (below 1e-154). The same bits on one thread, on many, and on any device, but for the payload and the sign of
 /// a NaN.
-///
-/// # Errors
-/// Kind `InvalidArgument` for an axis that does not exist or is named twice; whatever reaching the data gives, see [`Block::read`]
-/// and [`Block::device_read`]; kind `OutOfMemory` when the results or the scratch do not fit; kind `Layout` on a device when
-/// more than 8 axes cannot be merged.
-///
-/// # Panics
-/// Never.
-///
+#[doc = include_str!("../reduce/view.md")]
 /// # Examples
 /// ```
 /// use ulib_core::Layout;
@@ -47,9 +32,6 @@ use fold::Norm;
 /// assert_eq!(ops::norm(&view, &[1])?, ndarray::arr1(&[5.0, 13.0]).into_dyn());
 /// # Ok::<(), ulib_core::Error>(())
 /// ```
-///
-/// [`Block::read`]: ulib_device::block::Block::read
-/// [`Block::device_read`]: ulib_device::block::Block::device_read
 pub fn norm<T: Element>(view: &View<'_, T>, axes: &[usize]) -> Result<ArrayD<f64>> {
     reduce("norm", &Norm::NEW, &Views::one(view), axes)
 }

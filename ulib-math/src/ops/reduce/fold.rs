@@ -2,6 +2,7 @@
 
 use ulib_core::{DeviceStorable, bytemuck::Pod};
 
+use crate::ops::element::Number;
 use crate::ops::launch::Library;
 
 /// How a reduction goes from elements to a result. The engine decides in which order and how often the steps happen, by the
@@ -66,8 +67,42 @@ pub(crate) struct Form {
     pub(crate) line: bool,
 }
 
-/// The match from a [`Form`] and a number's name to the name of a kernel.
+impl Form {
+    /// Whether there is a kernel for elements of type `number`, where 16 bytes at a time are taken in rows of adjacent floats only.
+    pub(crate) fn with_packed_rows_of_floats(self, number: Number) -> bool {
+        let float = matches!(number, Number::F32 | Number::F64);
+        !self.pack || (float && self.line && !self.columns)
+    }
+}
+
+/// The names of an operation's kernels of the first level, by form and number.
 macro_rules! entries {
+    ($op:literal, $number:expr, $form:expr) => {{
+        use $crate::ops::element::Number;
+        use $crate::ops::reduce::entry;
+        match $number {
+            Number::F32 => entry!($op, "f32", $form),
+            Number::F64 => entry!($op, "f64", $form),
+            Number::I32 => entry!($op, "i32", $form),
+            Number::U32 => entry!($op, "u32", $form),
+            Number::I64 => entry!($op, "i64", $form),
+            Number::U64 => entry!($op, "u64", $form),
+        }
+    }};
+}
+
+/// The names of an operation's kernels of the later levels, which join results of a type: [`Fold::JOIN`].
+macro_rules! joins {
+    ($op:literal, $acc:literal) => {
+        [
+            concat!("ulib_", $op, "_rows_join_", $acc),
+            concat!("ulib_", $op, "_columns_join_", $acc),
+        ]
+    };
+}
+
+/// The match from a [`Form`] and a number's name to the name of a kernel.
+macro_rules! entry {
     ($op:literal, $number:literal, $form:expr) => {
         match ($form.columns, $form.pack, $form.line) {
             (false, false, true) => concat!("ulib_", $op, "_rows_", $number, "_one_line"),
@@ -81,7 +116,7 @@ macro_rules! entries {
         }
     };
 }
-pub(crate) use entries;
+pub(crate) use {entries, entry, joins};
 
 /// What there is beside the elements of the first view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

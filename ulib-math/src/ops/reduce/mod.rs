@@ -18,7 +18,7 @@ use super::place::{Operand, Place};
 use crate::memory::zeros;
 use crate::view::{View, ViewMut, elements, elements_mut};
 use fold::Data;
-pub(crate) use fold::{Fold, Form, Item, One, Placed, Second, Two, entries};
+pub(crate) use fold::{Fold, Form, Item, One, Placed, Second, Two, entries, entry, joins};
 use plan::Plan;
 
 /// What a reduction reads.

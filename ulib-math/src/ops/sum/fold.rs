@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use crate::ops::element::{Accumulator, Element, Number};
 use crate::ops::launch::Library;
-use crate::ops::reduce::{Fold, Form, One, entries};
+use crate::ops::reduce::{Fold, Form, One, entries, joins};
 
 static KERNELS: Library = Library::new(include_str!("sum.ptx"));
 
@@ -65,17 +65,16 @@ impl<T: Element> Fold for Sum<T> {
             Number::I64 | Number::U64 => form.line && !form.columns,
             Number::I32 | Number::U32 => false,
         };
-        (pack || !form.pack).then_some(match T::KERNEL {
-            Number::F32 => entries!("sum", "f32", form),
-            Number::F64 => entries!("sum", "f64", form),
-            Number::I32 => entries!("sum", "i32", form),
-            Number::U32 => entries!("sum", "u32", form),
-            Number::I64 | Number::U64 => entries!("sum", "u64", form),
-        })
+        // The low bits of a sum of 64 bits do not depend on signs.
+        let number = match T::KERNEL {
+            Number::I64 => Number::U64,
+            number => number,
+        };
+        (pack || !form.pack).then_some(entries!("sum", number, form))
     }
 
     const JOIN: [&'static str; 2] = match <T::Sum as Element>::KERNEL {
-        Number::F64 => ["ulib_sum_rows_join_f64", "ulib_sum_columns_join_f64"],
-        _ => ["ulib_sum_rows_join_u64", "ulib_sum_columns_join_u64"],
+        Number::F64 => joins!("sum", "f64"),
+        _ => joins!("sum", "u64"),
     };
 }

@@ -22,28 +22,12 @@ pub(crate) use fold::Sum;
 /// the adjacent pairwise tree `((0 + 1) + (2 + 3)) + ...`; the chunks' results are the elements of the next level, until one is
 /// left. The sum of no elements is 0 (+0.0).
 ///
-/// # Shapes
-/// `view`: any shape and strides. `axes`: any of its axes, each at most once, in any order; none gives every element
-/// as a sum of its own. The result has the shape of the other axes.
-///
-/// # Placement
-/// Where the block is. The scratch is 8 bytes for each chunk (of 4096 elements) of each sum, and for each
-/// result; on a device the results are brought to the host, which waits for the kernels.
-///
 /// # Precision
 /// `f32` and `f64` are accumulated in `f64`, signed integers in `i64`, unsigned ones in `u64` (wrapping). The same bits on one
 /// thread, on many, and on any device, but for the payload and the sign of a NaN. The error of a floating-point sum is
 /// at most about (16 + 8 + 24 levels of 4096) roundings of `f64` for each element: below 1e-14 times the sum of the magnitudes
 /// for every array that fits a machine.
-///
-/// # Errors
-/// Kind `InvalidArgument` for an axis that does not exist or is named twice; whatever reaching the data gives, see [`Block::read`]
-/// and [`Block::device_read`]; kind `OutOfMemory` when the results or the scratch do not fit; kind `Layout` on a device when
-/// more than 8 axes cannot be merged.
-///
-/// # Panics
-/// Never.
-///
+#[doc = include_str!("../reduce/view.md")]
 /// # Examples
 /// ```
 /// use ulib_core::Layout;
@@ -58,9 +42,6 @@ pub(crate) use fold::Sum;
 /// assert!(ops::sum(&view, &[2]).is_err());
 /// # Ok::<(), ulib_core::Error>(())
 /// ```
-///
-/// [`Block::read`]: ulib_device::block::Block::read
-/// [`Block::device_read`]: ulib_device::block::Block::device_read
 #[doc(alias = "profile")]
 pub fn sum<T: Element>(view: &View<'_, T>, axes: &[usize]) -> Result<ArrayD<T::Sum>> {
     reduce("sum", &Sum::NEW, &Views::one(view), axes)

@@ -2,9 +2,9 @@
 
 use std::marker::PhantomData;
 
-use crate::ops::element::{Element, Number};
+use crate::ops::element::Element;
 use crate::ops::launch::Library;
-use crate::ops::reduce::{Fold, Form, One, entries};
+use crate::ops::reduce::{Fold, Form, One, entries, joins};
 
 static KERNELS: Library = Library::new(include_str!("variance.ptx"));
 
@@ -99,24 +99,11 @@ impl<T: Element> Fold for Variance<T> {
     }
 
     fn entry(form: Form) -> Option<&'static str> {
-        let pack = match T::KERNEL {
-            Number::F32 | Number::F64 => form.line && !form.columns,
-            _ => false,
-        };
-        (pack || !form.pack).then_some(match T::KERNEL {
-            Number::F32 => entries!("variance", "f32", form),
-            Number::F64 => entries!("variance", "f64", form),
-            Number::I32 => entries!("variance", "i32", form),
-            Number::U32 => entries!("variance", "u32", form),
-            Number::I64 => entries!("variance", "i64", form),
-            Number::U64 => entries!("variance", "u64", form),
-        })
+        form.with_packed_rows_of_floats(T::KERNEL)
+            .then_some(entries!("variance", T::KERNEL, form))
     }
 
-    const JOIN: [&'static str; 2] = [
-        "ulib_variance_rows_join_moments",
-        "ulib_variance_columns_join_moments",
-    ];
+    const JOIN: [&'static str; 2] = joins!("variance", "moments");
 
     fn params(&self) -> [u64; 4] {
         [self.ddof as u64, u64::from(self.root), 0, 0]

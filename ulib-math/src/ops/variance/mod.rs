@@ -9,6 +9,7 @@ use super::element::Element;
 use super::reduce::{Views, reduce, reduce_all, reduce_into};
 use crate::view::{View, ViewMut};
 use fold::Variance;
+
 /// The variance of `view` over the axes `axes`, in one pass.
 ///
 /// # Definition
@@ -21,29 +22,13 @@ use fold::Variance;
 /// `b`, are joined, with `r = nb / (na + nb)` and `d = mean_b - mean_a`, to `(na + nb, mean_a + d * r, (m2_a + m2_b) + d * d * na * r)`;
 /// the result is `m2 / (n - ddof)`.
 ///
-/// # Shapes
-/// `view`: any shape and strides. `axes`: any of the axes, each at most once, in any order; none takes every element by itself. The result has the
-/// shape of the other axes.
-///
-/// # Placement
-/// Where the block is. The scratch is 24 bytes for each chunk (of 4096 elements) of each result, and 8 for each result; on a device
-/// the results are brought to the host, which waits for the kernels.
-///
 /// # Precision
 /// Accumulated in `f64` for every type. The same bits on one thread, on many, and on any device, but for the payload and the sign of
 /// a NaN. With `u = 2^-53` and `k = sqrt(1 + mean^2 / variance)` the relative error
 /// is at most about `1000 u + 100 k u`: a lane's differences are taken from one of its own elements, so that what cancels within
 /// it loses at most a factor of 16, whatever the mean; what is joined after that are sums of squares, which do not cancel, and
 /// differences of means, which are known to `k u`.
-///
-/// # Errors
-/// Kind `InvalidArgument` for an axis that does not exist or is named twice; whatever reaching the data gives, see [`Block::read`]
-/// and [`Block::device_read`]; kind `OutOfMemory` when the results or the scratch do not fit; kind `Layout` on a device when
-/// more than 8 axes cannot be merged.
-///
-/// # Panics
-/// Never.
-///
+#[doc = include_str!("../reduce/view.md")]
 /// # Examples
 /// ```
 /// use ulib_core::Layout;
@@ -56,9 +41,6 @@ use fold::Variance;
 /// assert_eq!(ops::variance(&view, 1, &[1])?, ndarray::arr1(&[1.0, 1.0]).into_dyn());
 /// # Ok::<(), ulib_core::Error>(())
 /// ```
-///
-/// [`Block::read`]: ulib_device::block::Block::read
-/// [`Block::device_read`]: ulib_device::block::Block::device_read
 #[doc(alias = "var")]
 pub fn variance<T: Element>(
     view: &View<'_, T>,
@@ -121,24 +103,10 @@ pub fn variance_into<T: Element>(
 /// # Definition
 /// `out[k] = sqrt(variance[k])`, with [`variance()`] over the same axes and with the same `ddof`.
 ///
-/// # Shapes
-/// `view`: any shape and strides. `axes`: any of the axes, each at most once, in any order; none takes every element by itself. The result has the
-/// shape of the other axes.
-///
-/// # Placement
-/// Where the block is. The scratch is 24 bytes for each chunk (of 4096 elements) of each result, and 8 for each result; on a device
-/// the results are brought to the host, which waits for the kernels.
-///
 /// # Precision
 /// As [`variance()`], and one rounding. The same bits on one thread, on many, and on any device, but for the payload and the sign of
 /// a NaN.
-///
-/// # Errors
-/// As [`sum()`](super::sum()).
-///
-/// # Panics
-/// Never.
-///
+#[doc = include_str!("../reduce/view.md")]
 /// # Examples
 /// ```
 /// use ulib_core::Layout;
@@ -151,9 +119,6 @@ pub fn variance_into<T: Element>(
 /// assert_eq!(ops::standard_deviation(&view, 1, &[1])?, ndarray::arr1(&[1.0, 1.0]).into_dyn());
 /// # Ok::<(), ulib_core::Error>(())
 /// ```
-///
-/// [`Block::read`]: ulib_device::block::Block::read
-/// [`Block::device_read`]: ulib_device::block::Block::device_read
 #[doc(alias = "std")]
 #[doc(alias = "sigma")]
 pub fn standard_deviation<T: Element>(
