@@ -35,6 +35,7 @@ pub mod event_table;
 pub mod geant;
 pub mod grid;
 pub mod host;
+pub mod io;
 mod memory;
 pub mod multi_vox_image;
 pub mod muon_scatter;

@@ -44,7 +44,7 @@ pyo3::create_exception!(
 pub(crate) fn to_python(error: Error) -> PyErr {
     let message = shortened(&error.to_string());
     match error.kind() {
-        ErrorKind::Shape | ErrorKind::Layout | ErrorKind::InvalidArgument => {
+        ErrorKind::Shape | ErrorKind::Layout | ErrorKind::InvalidArgument | ErrorKind::Format => {
             PyValueError::new_err(message)
         }
         ErrorKind::DType => PyTypeError::new_err(message),

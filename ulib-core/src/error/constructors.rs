@@ -163,6 +163,30 @@ impl Error {
         Self::in_op(ErrorKind::Io, op, source.to_string()).with_source(source)
     }
 
+    /// Kind [`Format`](ErrorKind::Format): `field` of a file has a value that is not `expected`. The file is named by a
+    /// [`context`](Error::context) line of who opened it.
+    ///
+    /// ```
+    /// let error = ulib_core::Error::malformed("npy", "shape", "(0, 4)", "sides of at least 1").context("reading a.npy");
+    /// assert_eq!(error.to_string(), "reading a.npy: npy: shape is (0, 4), expected sides of at least 1");
+    /// ```
+    pub fn malformed(
+        format: impl Into<Cow<'static, str>>,
+        field: impl Into<Cow<'static, str>>,
+        value: impl Display,
+        expected: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self::from_detail(
+            ErrorKind::Format,
+            Detail::Argument {
+                op: format.into(),
+                argument: field.into(),
+                value: value.to_string().into(),
+                expected: expected.into(),
+            },
+        )
+    }
+
     /// An error of any kind whose message names the operation: `op: message`.
     pub fn in_op(
         kind: ErrorKind,

@@ -51,4 +51,6 @@ pub enum ErrorKind {
     Forked,
     /// Reading or writing a file or another stream of bytes failed.
     Io,
+    /// A file is not what its format says, is damaged, or uses a part of the format that is not read.
+    Format,
 }

@@ -45,12 +45,17 @@ fn lazy_context_runs_only_on_failure() {
 
 #[test]
 fn every_constructor_has_its_kind_and_names_the_operation() {
-    let cases: [(Error, ErrorKind, Option<&str>); 13] = [
+    let cases: [(Error, ErrorKind, Option<&str>); 14] = [
         (Error::shape("op", &[1], &[2]), ErrorKind::Shape, Some("op")),
         (Error::index("op", 7, 3), ErrorKind::Index, Some("op")),
         (
             Error::invalid("op", "arg", 1, "2"),
             ErrorKind::InvalidArgument,
+            Some("op"),
+        ),
+        (
+            Error::malformed("op", "field", 1, "2"),
+            ErrorKind::Format,
             Some("op"),
         ),
         (

@@ -70,6 +70,11 @@ impl<'a> Values<'a> {
             .copied()
     }
 
+    /// The words of the voxels, and where among them the values are.
+    pub(crate) fn words(&self) -> (&[f32], ValuePlace) {
+        (&self.items, self.place)
+    }
+
     /// Copies the values, in memory order, into `target`.
     ///
     /// # Errors
@@ -164,6 +169,11 @@ impl<'a> ValuesMut<'a> {
             .unwrap_or_default()
             .iter_mut()
             .step_by(step)
+    }
+
+    /// As [`Values::words`].
+    pub(crate) fn words_mut(&mut self) -> (&mut [f32], ValuePlace) {
+        (&mut self.items, self.place)
     }
 
     /// Sets every value from `source`, in memory order.

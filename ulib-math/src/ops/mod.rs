@@ -93,7 +93,7 @@ pub mod minimum;
 pub mod multiply;
 pub mod negate;
 pub mod norm;
-mod parallel;
+pub(crate) mod parallel;
 mod place;
 pub mod power;
 mod predicate;

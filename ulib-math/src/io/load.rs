@@ -1,0 +1,287 @@
+//! The way of an array's numbers from a file into the voxels.
+
+use std::io::{self, BufReader, Read};
+
+use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use rayon::prelude::*;
+use ulib_core::{DType, Result};
+
+use super::ascii::AsciiNumbers;
+use super::checksum::Checked;
+use super::element::{Number, with_number};
+use super::source::{Section, Source};
+use super::volume::{self, Array, Encoding, broken};
+use super::{Format, vti};
+use crate::ops::parallel;
+
+/// Bytes read at once.
+const BUFFER: usize = 256 << 10;
+
+/// Voxels that are worth a task of their own.
+const TASK: usize = 1 << 20;
+
+/// Where numbers go: those of voxel `v` are `values[offset + v * step ..]`, in the order of the file's voxels.
+pub(super) struct Target<'a> {
+    pub(super) values: &'a mut [f32],
+    pub(super) offset: usize,
+    pub(super) step: usize,
+}
+
+/// Which of an array's components are taken.
+#[derive(Clone, Copy)]
+pub(super) struct Components {
+    pub(super) first: usize,
+    pub(super) count: usize,
+}
+
+/// Reads `taken` of an array into as many neighbours of each voxel of `target`, multiplied by `scale`.
+///
+/// `start` is what [`Array::check_room`] said.
+pub(super) fn load(
+    format: Format,
+    array: &Array,
+    source: &dyn Source,
+    start: u64,
+    taken: Components,
+    scale: f64,
+    target: &mut Target<'_>,
+) -> Result<()> {
+    let convert = Convert::new(array, taken, scale);
+    let voxels = array.grid.len();
+    // Components that are not together are read one after the other.
+    let passes = if array.interleaved { 1 } else { taken.count };
+    let first =
+        |pass: usize| (taken.first + pass) as u64 * voxels as u64 * array.dtype.size() as u64;
+    let skipped = |pass: usize| if array.interleaved { 0 } else { first(pass) };
+    let failed = |error: io::Error| volume::io(format, error);
+    let mut stream = match array.data.encoding {
+        Encoding::Raw | Encoding::RawAtEnd => None,
+        _ => Some(open(format, array, source)?),
+    };
+    let mut position = 0;
+    for pass in 0..passes {
+        let values = &mut target.values[target.offset + pass..];
+        match &mut stream {
+            None => raw(
+                &convert,
+                source,
+                start + skipped(pass),
+                values,
+                target.step,
+                voxels,
+            )
+            .map_err(failed)?,
+            Some(stream) => {
+                skip(stream, skipped(pass) - position).map_err(failed)?;
+                sequential(&convert, stream, values, target.step, voxels).map_err(failed)?;
+                position = skipped(pass) + (voxels * convert.record) as u64;
+            }
+        }
+    }
+    // The end of a compressed stream has its checksum.
+    if let (Some(stream), true) = (&mut stream, array.data.encoding.is_compressed()) {
+        volume::head(stream, &mut [0]).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// The decoded bytes of an array.
+fn open<'a>(
+    format: Format,
+    array: &'a Array,
+    source: &'a dyn Source,
+) -> Result<Box<dyn Read + 'a>> {
+    let data = &array.data;
+    let section = Section::new(source, data.start, data.len);
+    let buffered = BufReader::with_capacity(BUFFER, section.clone());
+    let (mut stream, skipped): (Box<dyn Read>, u64) = match data.encoding {
+        Encoding::Gzip { skip } => (Box::new(MultiGzDecoder::new(buffered)), skip),
+        // Libraries that write zlib streams read gzip ones under the same name.
+        Encoding::Zlib { skip } if is_gzip(&section) => {
+            (Box::new(MultiGzDecoder::new(buffered)), skip)
+        }
+        Encoding::Zlib { skip } => (Box::new(ZlibDecoder::new(buffered)), skip),
+        Encoding::Deflate { skip, crc } => (
+            Box::new(Checked::new(DeflateDecoder::new(buffered), crc)),
+            skip,
+        ),
+        Encoding::Ascii => (
+            Box::new(AsciiNumbers::new(buffered, array.dtype, data.little)),
+            0,
+        ),
+        Encoding::VtkBase64 { header, compressed } => (
+            vti::open_base64(section, header, compressed, array.bytes())?,
+            0,
+        ),
+        Encoding::VtkBlocks { header } => (vti::open_blocks(section, header, array.bytes())?, 0),
+        Encoding::Raw | Encoding::RawAtEnd => return Err(broken(format, "raw data is no stream")),
+    };
+    skip(&mut stream, skipped).map_err(|error| volume::io(format, error))?;
+    Ok(stream)
+}
+
+fn is_gzip(section: &Section<'_>) -> bool {
+    let mut start = [0; 2];
+    volume::head(section.clone(), &mut start).is_ok() && start == [0x1f, 0x8b]
+}
+
+/// Leaves out bytes of a stream.
+fn skip(stream: &mut dyn Read, count: u64) -> io::Result<()> {
+    if io::copy(&mut stream.take(count), &mut io::sink())? < count {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(())
+}
+
+/// What happens to the bytes of each voxel.
+struct Convert {
+    dtype: DType,
+    little: bool,
+    /// Bytes from one voxel to the next.
+    record: usize,
+    /// Bytes before the first number taken.
+    before: usize,
+    /// Numbers taken.
+    count: usize,
+    /// Factor and summand, where they change anything.
+    affine: Option<(f64, f64)>,
+}
+
+impl Convert {
+    fn new(array: &Array, taken: Components, scale: f64) -> Self {
+        let item = array.dtype.size();
+        let (record, before, count) = if array.interleaved {
+            (array.components * item, taken.first * item, taken.count)
+        } else {
+            (item, 0, 1)
+        };
+        let (slope, intercept) = (array.slope * scale, array.intercept * scale);
+        let affine = (slope != 1.0 || intercept != 0.0).then_some((slope, intercept));
+        Convert {
+            dtype: array.dtype,
+            little: array.data.little,
+            record,
+            before,
+            count,
+            affine,
+        }
+    }
+
+    /// Whether the bytes of the file are those of the voxels.
+    fn is_copy(&self, step: usize) -> bool {
+        self.dtype == DType::F32
+            && self.affine.is_none()
+            && self.little == cfg!(target_endian = "little")
+            && self.record == step * size_of::<f32>()
+            && self.count == step
+    }
+
+    /// Puts the numbers of whole records into voxels `step` apart.
+    fn run(&self, records: &[u8], target: &mut [f32], step: usize) {
+        with_number!(self.dtype, T => match (self.little, self.affine) {
+            (true, None) => self.each(records, target, step, |bytes| T::get(bytes, true).single()),
+            (false, None) => self.each(records, target, step, |bytes| T::get(bytes, false).single()),
+            (little, Some((slope, intercept))) => self.each(records, target, step, |bytes| {
+                (T::get(bytes, little).double() * slope + intercept) as f32
+            }),
+        }, {})
+    }
+
+    #[inline(always)]
+    fn each(&self, records: &[u8], target: &mut [f32], step: usize, number: impl Fn(&[u8]) -> f32) {
+        let records = records.chunks_exact(self.record);
+        if self.count == 1 {
+            for (value, record) in target.iter_mut().step_by(step).zip(records) {
+                *value = number(&record[self.before..]);
+            }
+            return;
+        }
+        let item = self.dtype.size();
+        for (values, record) in target.chunks_mut(step).zip(records) {
+            for (value, bytes) in values[..self.count]
+                .iter_mut()
+                .zip(record[self.before..].chunks_exact(item))
+            {
+                *value = number(bytes);
+            }
+        }
+    }
+
+    /// Voxels whose bytes fill a buffer.
+    fn at_once(&self) -> usize {
+        (BUFFER / self.record).max(1)
+    }
+}
+
+/// Reads by position, on all threads.
+fn raw(
+    convert: &Convert,
+    source: &dyn Source,
+    start: u64,
+    values: &mut [f32],
+    step: usize,
+    voxels: usize,
+) -> io::Result<()> {
+    let last = (voxels - 1) * step + convert.count;
+    let values = &mut values[..last];
+    let task = |(number, values): (usize, &mut [f32])| {
+        raw_part(
+            convert,
+            source,
+            start + (number * TASK * convert.record) as u64,
+            values,
+            step,
+        )
+    };
+    if voxels > TASK && parallel::available() {
+        values
+            .par_chunks_mut(TASK * step)
+            .enumerate()
+            .try_for_each(task)
+    } else {
+        values
+            .chunks_mut(TASK * step)
+            .enumerate()
+            .try_for_each(task)
+    }
+}
+
+fn raw_part(
+    convert: &Convert,
+    source: &dyn Source,
+    start: u64,
+    values: &mut [f32],
+    step: usize,
+) -> io::Result<()> {
+    if convert.is_copy(step) {
+        return source.read_exact_at(start, bytemuck::cast_slice_mut(values));
+    }
+    let voxels = values.len().div_ceil(step);
+    let mut buffer = vec![0; convert.at_once().min(voxels) * convert.record];
+    let mut at = start;
+    for values in values.chunks_mut(convert.at_once() * step) {
+        let bytes = &mut buffer[..values.len().div_ceil(step) * convert.record];
+        source.read_exact_at(at, bytes)?;
+        convert.run(bytes, values, step);
+        at += bytes.len() as u64;
+    }
+    Ok(())
+}
+
+/// Reads a stream.
+fn sequential(
+    convert: &Convert,
+    stream: &mut dyn Read,
+    values: &mut [f32],
+    step: usize,
+    voxels: usize,
+) -> io::Result<()> {
+    let values = &mut values[..(voxels - 1) * step + convert.count];
+    let mut buffer = vec![0; convert.at_once().min(voxels) * convert.record];
+    for values in values.chunks_mut(convert.at_once() * step) {
+        let bytes = &mut buffer[..values.len().div_ceil(step) * convert.record];
+        stream.read_exact(bytes)?;
+        convert.run(bytes, values, step);
+    }
+    Ok(())
+}
