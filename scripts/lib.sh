@@ -37,22 +37,35 @@ ensure_venv() {
     fi
 }
 
-# Builds the wheel into dist/ and installs it into the virtual environment.
-ensure_wheel() {
-    ensure_venv
-    say "wheel (about a minute the first time)"
-    local log
-    log=$(mktemp)
+# Builds the wheel into dist/. What the compiler says goes to a file, which is shown by `wheel_failed`.
+wheel_log=$CARGO_TARGET_DIR/wheel.log
+build_wheel() {
+    mkdir -p "$CARGO_TARGET_DIR"
     rm -f dist/*.whl
-    (cd ulib-py && "$venv/bin/maturin" build --release --locked --quiet --interpreter "$venv/bin/python" --out "$root/dist") > "$log" 2>&1 ||
-        { cat "$log" >&2; rm -f "$log"; exit 1; }
-    rm -f "$log"
+    (cd ulib-py && "$venv/bin/maturin" build --release --locked --quiet --interpreter "$venv/bin/python" --out "$root/dist") > "$wheel_log" 2>&1
+}
+wheel_failed() {
+    cat "$wheel_log" >&2
+    echo "the wheel could not be built" >&2
+    exit 1
+}
+
+# Installs the wheel of dist/ into the virtual environment and prints its name.
+install_wheel() {
     "$venv/bin/python" -m pip install -q --force-reinstall --no-deps dist/*.whl
     ls dist/*.whl
 }
 
+# Builds the wheel and installs it.
+ensure_wheel() {
+    ensure_venv
+    say "wheel (about a minute the first time)"
+    build_wheel || wheel_failed
+    install_wheel
+}
+
 # Builds the software driver as a shared library and prints its path.
 fake_driver() {
-    cargo build -q --locked -p ulib-fakecuda --features export
+    cargo build -q --locked -p ulib-fakecuda
     echo "$CARGO_TARGET_DIR/debug/libfakecuda.so"
 }

@@ -29,9 +29,14 @@ python_tests() { "$venv/bin/python" -m pytest -q -rs ulib-py/tests; }
 
 say "compile"
 cargo test --locked --no-run --quiet
+# The tests that take turns on the software driver leave a core free.
+build_wheel &
+wheel=$!
 part "Rust tests (software driver; kernels emulated)" cargo test --locked --lib --tests -- --nocapture
 part "Rust doctests" cargo test --locked --doc --quiet
-ensure_wheel
+say "wheel (built meanwhile)"
+wait $wheel || wheel_failed
+install_wheel
 fake=$(fake_driver)
 ULIB_CUDA_DRIVER=none part "Python tests without a driver" python_tests
 ULIB_FAKE_DRIVER=$fake ULIB_CUDA_DRIVER=$fake part "Python tests on the software driver" python_tests

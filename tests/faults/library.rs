@@ -4,7 +4,7 @@ use crate::common::{test_name, wants_real};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Builds the shared library with its symbols exported; `None` (said aloud) where there is no cargo.
+/// Builds the shared library; `None` (said aloud) where there is no cargo.
 fn shared_library() -> Option<PathBuf> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| env!("CARGO").to_owned());
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
@@ -14,8 +14,6 @@ fn shared_library() -> Option<PathBuf> {
         "--locked",
         "-p",
         "ulib-fakecuda",
-        "--features",
-        "export",
         "--manifest-path",
         manifest,
     ];

@@ -214,7 +214,6 @@ macro_rules! entries {
 
             // A second function under the plain name: nothing in this crate refers to it, so no other library that
             // exports the same name can take its place in here.
-            #[cfg(feature = "export")]
             const _: () = {
                 #[unsafe(no_mangle)]
                 unsafe extern "C" fn $name($($arg: $ty),*) -> ulib_device::sys::CUresult {

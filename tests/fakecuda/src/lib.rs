@@ -9,7 +9,7 @@
 //! - With [`Session::deferred`] work given to a stream runs only when something synchronises, so a missing synchronise
 //!   shows as wrong data.
 //!
-//! Used as a library through [`install`] and [`Session`], or as a shared library (feature `export`) through
+//! Used as a library through [`install`] and [`Session`], or as a shared library through
 //! `ULIB_CUDA_DRIVER=/path/to/libfakecuda.so`. The shared library reads the variables listed at [`control::env`] and
 //! exports `fakecuda_control`, see [`control::command`].
 //!

@@ -117,7 +117,6 @@ pub fn without_symbols(library: &Path, copy: &Path, names: &[&str]) -> std::io::
     std::fs::write(copy, bytes)
 }
 
-#[cfg(feature = "export")]
 mod export {
     #![allow(unsafe_code, reason = "a C function")]
 
