@@ -41,6 +41,7 @@ pub mod multi_vox_image;
 pub mod muon_scatter;
 pub mod ops;
 pub mod placed;
+pub mod scene;
 pub mod view;
 pub mod vox_image;
 pub mod voxel;
