@@ -108,12 +108,12 @@ fn compressed_files_that_declare_more_than_they_can_hold() {
     for side in [1000, 100_000, 2_000_000] {
         let message = refusal(Format::MetaImage, &join(&[mha(side).as_bytes(), &zlib]));
         assert!(
-            message.contains("hold at most") || message.contains("dimensions"),
+            message.contains("take at least") || message.contains("dimensions"),
             "{message}"
         );
         let message = refusal(Format::Nrrd, &join(&[nrrd(side).as_bytes(), &gzip]));
         assert!(
-            message.contains("hold at most") || message.contains("dimensions"),
+            message.contains("take at least") || message.contains("dimensions"),
             "{message}"
         );
     }
@@ -128,6 +128,33 @@ fn compressed_files_that_declare_more_than_they_can_hold() {
         .image_from_bytes(&join(&[mha(101).as_bytes(), &dense]))
         .unwrap();
     assert_eq!(image.len(), 101 * 101 * 101);
+}
+
+#[test]
+fn arrays_that_lie_on_each_other() {
+    let array = |name: usize| {
+        format!("<DataArray type=\"UInt8\" Name=\"{name}\" format=\"appended\" offset=\"0\"/>")
+    };
+    let file = |count: usize| {
+        let arrays: String = (0..count).map(array).collect();
+        let head = format!(
+            "<VTKFile type=\"ImageData\" byte_order=\"LittleEndian\"><ImageData><Piece Extent=\"0 1000 0 1 0 1\"><CellData>{arrays}\
+             </CellData></Piece></ImageData><AppendedData encoding=\"raw\">_"
+        );
+        join(&[head.as_bytes(), &1000_u32.to_le_bytes(), &[7; 1000]])
+    };
+    assert!(ReadImage::new().multi_image_from_bytes(&file(1)).is_ok());
+    let message = refusal(Format::Vti, &file(50));
+    assert!(
+        message.contains("50 arrays take at least 50000 bytes together"),
+        "{message}"
+    );
+    // One of them is what it says.
+    let one: VoxImage = ReadImage::new()
+        .array("49")
+        .image_from_bytes(&file(50))
+        .unwrap();
+    assert_eq!(one.value(999).unwrap(), 7.0);
 }
 
 #[test]

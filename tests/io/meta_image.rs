@@ -218,7 +218,7 @@ fn what_cannot_be_read_is_named() {
             "no ElementDataFile",
         ),
         ("what is this".to_owned(), "a line of the header"),
-        (good, "48 bytes, and the 0 bytes there hold at most 0"),
+        (good, "take at least 48 bytes of the file, where 0 are"),
     ];
     for (file, expected) in cases {
         let message = refusal(Format::MetaImage, file.as_bytes());

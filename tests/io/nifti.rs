@@ -215,7 +215,7 @@ fn what_cannot_be_read_is_named() {
         (with(42, &(-1_i16).to_le_bytes()), "dim is"),
         (
             with(42, &4_i16.to_le_bytes()),
-            "64 bytes, and the 48 bytes there hold at most 48",
+            "take at least 64 bytes of the file, where 48 are",
         ),
         (with(70, &32_i16.to_le_bytes()), "datatype is '32'"),
         (with(80, &f32::NAN.to_le_bytes()), "spacing is"),

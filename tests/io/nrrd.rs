@@ -245,7 +245,7 @@ fn what_cannot_be_read_is_named() {
             good.replace("key:=value", "what"),
             "a line of the header is 'what'",
         ),
-        (good, "48 bytes, and the 0 bytes there hold at most 0"),
+        (good, "take at least 48 bytes of the file, where 0 are"),
     ];
     for (file, expected) in cases {
         let message = refusal(Format::Nrrd, file.as_bytes());

@@ -208,6 +208,37 @@ impl MapNan for Vec<f32> {
 }
 
 #[test]
+fn numbers_too_large_for_voxels_are_refused() {
+    let file = simple(
+        "<f8",
+        "(2,)",
+        &[1.5_f64, -1e300].map(f64::to_le_bytes).concat(),
+    );
+    let message = refusal(Format::Npy, &file);
+    assert!(
+        message.contains("npy: -1e300 is too large for f32"),
+        "{message}"
+    );
+    let smaller = read(&ReadImage::new().scale(1e-290), &file).unwrap();
+    assert_values(&smaller, &[1.5e-290_f64 as f32, -1e10]);
+    let file = simple("<f4", "(2,)", &little(&[1e30, -0.0]));
+    let error = read(&ReadImage::new().scale(1e10), &file).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("npy: 1.0000000150474662e40 is too large"),
+        "{error}"
+    );
+    // Zeros keep their sign, infinite numbers stay.
+    assert_values(
+        &read(&ReadImage::new().scale(2.0), &file).unwrap(),
+        &[2e30, -0.0],
+    );
+    let file = simple("<f8", "(1,)", &f64::NEG_INFINITY.to_le_bytes());
+    assert_values(&image(Format::Npy, &file), &[f32::NEG_INFINITY]);
+}
+
+#[test]
 fn longer_headers_have_other_versions() {
     for version in [2, 3] {
         let dictionary = "{'descr': '<f4', 'fortran_order': False, 'shape': (12,)}";
@@ -269,7 +300,7 @@ fn what_is_no_volume_is_refused() {
         ),
         (
             "{'descr': '<f4', 'fortran_order': False, 'shape': (17,)}",
-            "68 bytes, and the 64 bytes there hold at most 64",
+            "take at least 68 bytes of the file, where 64 are",
         ),
         ("{'descr': '<f4', 'fortran_order': False}", "npy: header"),
         ("nothing", "npy: header"),

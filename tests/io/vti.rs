@@ -413,6 +413,18 @@ fn what_cannot_be_read_is_named() {
     ] {
         refusal(Format::Vti, &inline(LITTLE, "type=\"UInt8\"", text));
     }
+    for (kind, word) in [
+        ("Float32", "1e39"),
+        ("Float64", "1e400"),
+        ("Float64", "1e39"),
+        ("Int64", "9223372036854775808"),
+    ] {
+        let text = format!("{word} 2 3 4 5 6 7 8 9 10 11 12");
+        refusal(
+            Format::Vti,
+            &inline(LITTLE, &format!("type=\"{kind}\""), &text),
+        );
+    }
     for text in [BASE64.replace('M', "!"), BASE64.replace("MAAA", "NAAA")] {
         refusal(
             Format::Vti,

@@ -150,7 +150,7 @@ fn points_and_cells_with_attributes_of_every_kind() {
 #[test]
 fn several_arrays_as_text() {
     let text = head("ASCII", "2 1 1")
-        + "\nPOINT_DATA 2\n  SCALARS a char\nLOOKUP_TABLE default\n65 -66\nLOOKUP_TABLE t 1\n0 0 0 1\nSCALARS b double 1\nLOOKUP_TABLE default\nnan 1e300\n\
+        + "\nPOINT_DATA 2\n  SCALARS a char\nLOOKUP_TABLE default\n65 -66\nLOOKUP_TABLE t 1\n0 0 0 1\nSCALARS b double 1\nLOOKUP_TABLE default\nnan 1e-300\n\
            FIELD FieldData 1\nc 2 2 long\n1 2\n3 4\n";
     assert_values(
         &read(&ReadImage::new(), text.as_bytes()).unwrap(),
@@ -161,7 +161,7 @@ fn several_arrays_as_text() {
         .to_values()
         .unwrap();
     assert!(b[0].is_nan());
-    assert_eq!(b[1], f32::INFINITY);
+    assert_eq!(b[1].to_bits(), 0);
     assert_eq!(elements(&multi(Format::Vtk, text.as_bytes()))[2], -66.0);
     let c = ReadImage::new()
         .array("c")

@@ -98,6 +98,10 @@ fn put(dtype: DType, word: &[u8], bytes: &mut [u8; 8], little: bool) -> io::Resu
     let text = std::str::from_utf8(word).map_err(|_| invalid(word))?;
     with_number!(dtype, T => {
         let number: T = text.parse().map_err(|_| invalid(word))?;
+        // Digits that make no finite number are more than the type holds.
+        if number.double().is_infinite() && word.iter().any(u8::is_ascii_digit) {
+            return Err(invalid(word));
+        }
         number.put(bytes, little);
         Ok(())
     }, Err(invalid(word)))

@@ -156,7 +156,10 @@ impl Convert {
             (item, 0, 1)
         };
         let (slope, intercept) = (array.slope * scale, array.intercept * scale);
-        let affine = (slope != 1.0 || intercept != 0.0).then_some((slope, intercept));
+        let changes = slope != 1.0 || intercept != 0.0;
+        // Of zeros the negative one leaves every number as it is, zeros included.
+        let intercept = if intercept == 0.0 { -0.0 } else { intercept };
+        let affine = changes.then_some((slope, intercept));
         Convert {
             dtype: array.dtype,
             little: array.data.little,
@@ -177,18 +180,44 @@ impl Convert {
     }
 
     /// Puts the numbers of whole records into voxels `step` apart.
-    fn run(&self, records: &[u8], target: &mut [f32], step: usize) {
+    ///
+    /// Fails when a finite number is beyond those of `f32`.
+    fn run(&self, records: &[u8], target: &mut [f32], step: usize) -> io::Result<()> {
+        let mut lost = None;
+        let mut narrow = |wide: f64| {
+            let value = wide as f32;
+            if value.is_infinite() && wide.is_finite() {
+                lost = Some(wide);
+            }
+            value
+        };
         with_number!(self.dtype, T => match (self.little, self.affine) {
+            (little, None) if self.dtype == DType::F64 => {
+                self.each(records, target, step, |bytes| narrow(T::get(bytes, little).double()));
+            }
             (true, None) => self.each(records, target, step, |bytes| T::get(bytes, true).single()),
             (false, None) => self.each(records, target, step, |bytes| T::get(bytes, false).single()),
             (little, Some((slope, intercept))) => self.each(records, target, step, |bytes| {
-                (T::get(bytes, little).double() * slope + intercept) as f32
+                narrow(T::get(bytes, little).double() * slope + intercept)
             }),
-        }, {})
+        }, {});
+        match lost {
+            None => Ok(()),
+            Some(wide) => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                format!("{wide:e} is too large for f32, which voxels are"),
+            )),
+        }
     }
 
     #[inline(always)]
-    fn each(&self, records: &[u8], target: &mut [f32], step: usize, number: impl Fn(&[u8]) -> f32) {
+    fn each(
+        &self,
+        records: &[u8],
+        target: &mut [f32],
+        step: usize,
+        mut number: impl FnMut(&[u8]) -> f32,
+    ) {
         let records = records.chunks_exact(self.record);
         if self.count == 1 {
             for (value, record) in target.iter_mut().step_by(step).zip(records) {
@@ -198,10 +227,8 @@ impl Convert {
         }
         let item = self.dtype.size();
         for (values, record) in target.chunks_mut(step).zip(records) {
-            for (value, bytes) in values[..self.count]
-                .iter_mut()
-                .zip(record[self.before..].chunks_exact(item))
-            {
+            let numbers = record[self.before..].chunks_exact(item);
+            for (value, bytes) in values[..self.count].iter_mut().zip(numbers) {
                 *value = number(bytes);
             }
         }
@@ -262,7 +289,7 @@ fn raw_part(
     for values in values.chunks_mut(convert.at_once() * step) {
         let bytes = &mut buffer[..values.len().div_ceil(step) * convert.record];
         source.read_exact_at(at, bytes)?;
-        convert.run(bytes, values, step);
+        convert.run(bytes, values, step)?;
         at += bytes.len() as u64;
     }
     Ok(())
@@ -281,7 +308,7 @@ fn sequential(
     for values in values.chunks_mut(convert.at_once() * step) {
         let bytes = &mut buffer[..values.len().div_ceil(step) * convert.record];
         stream.read_exact(bytes)?;
-        convert.run(bytes, values, step);
+        convert.run(bytes, values, step)?;
     }
     Ok(())
 }

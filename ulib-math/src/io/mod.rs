@@ -15,7 +15,7 @@
 //! | [`Npz`](Format::Npz) | `.npz` | as `.npy`, stored and deflated | one array for each channel |
 //!
 //! # Numbers
-//! Numbers of every type become `f32`, the nearest one; NaN stays. Files are written x fastest from images of every data order,
+//! Numbers of every type become `f32`, the nearest one; NaN stays, and a finite number too large for `f32` is refused. Files are written x fastest from images of every data order,
 //! and read images have the order XYZ. NumPy's shape is `(nz, ny, nx)`, with a fourth side for components.
 //!
 //! # Place
@@ -25,7 +25,8 @@
 //! whose axes are turned or flipped are refused unless [`ReadImage::any_orientation`] allows them.
 //!
 //! # Files from strangers
-//! Everything in a header is checked before it is used; memory is asked for in proportion to what the file holds; data files
+//! Everything in a header is checked before it is used; memory is asked for in proportion to what the file holds (a
+//! compressed byte can hold 1032); arrays of one image do not share bytes; data files
 //! that headers name have to be in the header's own folder; nothing is read twice and no file is held in memory.
 
 mod ascii;

@@ -9,11 +9,14 @@ use super::Format;
 use super::element::{TypeName, name_of, type_named};
 use super::source::write_all_at;
 use super::store::{Outgoing, Outline};
-use super::volume::{Array, Data, Encoding, Input, LONGEST_HEADER, bad, checked_grid, io};
+use super::volume::{Array, Data, Encoding, Input, bad, checked_grid, io};
 use super::write::whole_file;
 use crate::grid::DataOrder;
 
 const FORMAT: Format = Format::Npy;
+/// Headers are not longer; NumPy itself refuses those of more than 10,000 bytes.
+const LONGEST_HEADER: u64 = 1 << 16;
+
 const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// Types without their byte order.
@@ -64,7 +67,7 @@ pub(super) fn parse_stream(mut stream: impl Read, name: String) -> Result<(Array
         .map_err(|error| io(FORMAT, error))?;
     let size = u64::from(u32::from_le_bytes(size));
     if size > LONGEST_HEADER {
-        return Err(bad(FORMAT, "length of the header", size, "at most 1 MiB"));
+        return Err(bad(FORMAT, "length of the header", size, "at most 65536"));
     }
     let mut header = Vec::new();
     stream

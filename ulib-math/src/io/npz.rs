@@ -19,7 +19,7 @@ use super::volume::{Array, Encoding, Input, bad, broken, quoted};
 const FORMAT: Format = Format::Npz;
 
 /// Files of one archive.
-const MOST_FILES: usize = 1 << 16;
+const MOST_FILES: usize = 4096;
 
 pub(super) fn parse(input: &Input<'_>) -> Result<Vec<Array>> {
     let mut archive = ZipArchive::new(BufReader::new(input.all())).map_err(damaged)?;
@@ -28,7 +28,7 @@ pub(super) fn parse(input: &Input<'_>) -> Result<Vec<Array>> {
             FORMAT,
             "number of files",
             archive.len(),
-            "at most 65536",
+            "at most 4096",
         ));
     }
     let mut arrays = Vec::new();

@@ -341,6 +341,20 @@ impl ReadImage {
             )?;
             opened.push((array, other, start));
         }
+        // Arrays that lie on each other would be more memory than the file accounts for.
+        let least = opened
+            .iter()
+            .fold(0_u64, |sum, (array, ..)| sum.saturating_add(array.least()));
+        if opened.iter().all(|(_, other, _)| other.is_none()) && least > source.len() {
+            return Err(broken(
+                volume.format,
+                format!(
+                    "{} arrays take at least {least} bytes together, and the file has {}",
+                    opened.len(),
+                    source.len()
+                ),
+            ));
+        }
         let mut image = MultiVoxImage::with_grid(grid, opened.len(), components)?;
         let step = opened.len() * components;
         let mut elements = image.elements_mut()?;

@@ -72,15 +72,9 @@ impl Outgoing<'_> {
         offset: u64,
         little: bool,
     ) -> io::Result<()> {
+        // Systems let one thread at a time write to a file: others help by gathering alone.
         if let Some(bytes) = self.as_bytes(array, little) {
-            let part = |(number, bytes): (usize, &[u8])| {
-                write_all_at(file, offset + (number * BUFFER) as u64, bytes)
-            };
-            return if bytes.len() > BUFFER && parallel::available() {
-                bytes.par_chunks(BUFFER).enumerate().try_for_each(part)
-            } else {
-                bytes.chunks(BUFFER).enumerate().try_for_each(part)
-            };
+            return write_all_at(file, offset, bytes);
         }
         let (record, voxels, at_once) = (self.record(array), self.voxels(), self.at_once(array));
         let part = |buffer: &mut Vec<u8>, number: usize| {

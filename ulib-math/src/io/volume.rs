@@ -98,6 +98,7 @@ pub(super) fn io(format: Format, error: std::io::Error) -> Error {
         std::io::ErrorKind::UnexpectedEof => {
             broken(format, "the file ends too early").with_source(error)
         }
+        std::io::ErrorKind::Unsupported => broken(format, error.to_string()).with_source(error),
         // What decoders of compressed and other encoded data find wrong.
         std::io::ErrorKind::InvalidInput
         | std::io::ErrorKind::InvalidData
@@ -214,30 +215,33 @@ impl Array {
         (self.grid.len() * self.components * self.dtype.size()) as u64
     }
 
+    /// The bytes of the file that its numbers take at least.
+    pub(super) fn least(&self) -> u64 {
+        let needs = self.bytes();
+        match self.data.encoding {
+            Encoding::Raw | Encoding::RawAtEnd => needs,
+            // A digit, and a blank after each but the last.
+            Encoding::Ascii => (needs / self.dtype.size() as u64).saturating_mul(2) - 1,
+            Encoding::VtkBase64 {
+                compressed: false, ..
+            } => (needs / 3).saturating_mul(4),
+            Encoding::Gzip { skip } | Encoding::Zlib { skip } | Encoding::Deflate { skip, .. } => {
+                needs.saturating_add(skip).div_ceil(DENSEST)
+            }
+            Encoding::VtkBase64 { .. } | Encoding::VtkBlocks { .. } => needs.div_ceil(DENSEST),
+        }
+    }
+
     /// Refuses an array whose numbers cannot all be there, so that memory is asked for only in proportion to the file;
     /// answers where the bytes of a raw one start.
     pub(super) fn check_room(&self, format: Format, source: &dyn Source) -> Result<u64> {
-        let needs = self.bytes();
-        let data = &self.data;
+        let (data, least) = (&self.data, self.least());
         let there = data.len.min(source.len().saturating_sub(data.start));
-        let most = |skip: u64| there.saturating_mul(DENSEST).saturating_sub(skip);
-        let room = match data.encoding {
-            Encoding::Raw | Encoding::RawAtEnd => there,
-            // A digit, and a blank after each but the last.
-            Encoding::Ascii => there.div_ceil(2).saturating_mul(self.dtype.size() as u64),
-            Encoding::Gzip { skip } | Encoding::Zlib { skip } | Encoding::Deflate { skip, .. } => {
-                most(skip)
-            }
-            Encoding::VtkBase64 {
-                compressed: false, ..
-            } => there / 4 * 3,
-            Encoding::VtkBase64 { .. } | Encoding::VtkBlocks { .. } => most(0),
-        };
-        if room < needs {
+        if there < least {
             return Err(broken(
                 format,
                 format!(
-                    "array {}: {:?} voxels of {} x {} are {needs} bytes, and the {there} bytes there hold at most {room}",
+                    "array {}: {:?} voxels of {} x {} take at least {least} bytes of the file, where {there} are",
                     quoted(&self.name),
                     self.grid.dims(),
                     self.components,
@@ -246,7 +250,7 @@ impl Array {
             ));
         }
         Ok(match data.encoding {
-            Encoding::RawAtEnd => source.len() - needs,
+            Encoding::RawAtEnd => source.len() - least,
             _ => data.start,
         })
     }

@@ -79,7 +79,8 @@ impl WriteImage {
     }
 
     /// The type of the numbers in the file: `f32`, `f64` or an integer; in `.npy` and `.npz` also `f16`. Numbers
-    /// become the nearest integer (ties to even), the smallest or largest one beyond the range, and 0 for NaN.
+    /// become the nearest one (ties to even); beyond the range they become the smallest or largest integer or an
+    /// infinite float, and NaN becomes the integer 0.
     #[must_use]
     pub fn dtype(mut self, dtype: DType) -> Self {
         self.dtype = dtype;

@@ -3,6 +3,7 @@
 mod data;
 mod parse;
 mod write;
+mod xml;
 
 pub(super) use data::{Header, open_base64, open_blocks};
 pub(super) use parse::parse;

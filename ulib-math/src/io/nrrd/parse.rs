@@ -1,76 +1,15 @@
-//! NRRD: `.nrrd`, and `.nhdr` with a data file.
+//! Reading the header of a NRRD file.
 
-use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
-
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use ulib_core::{DType, Result};
 
-use super::Format;
-use super::element::{TypeName, name_of, type_named};
-use super::source::{Disk, Source, write_all_at};
-use super::store::Outgoing;
-use super::text::{Lines, list};
-use super::volume::{Array, Data, Encoding, Input, bad, broken, check_directions, checked_grid};
-use super::write::{data_name, ends_in, header_and_data, whole_file};
+use super::{FORMAT, TYPES};
 use crate::grid::DataOrder;
-
-const FORMAT: Format = Format::Nrrd;
-
-const TYPES: &[TypeName] = &[
-    (DType::I8, &["int8", "signed char", "int8_t"]),
-    (DType::U8, &["uint8", "unsigned char", "uchar", "uint8_t"]),
-    (
-        DType::I16,
-        &[
-            "int16",
-            "short",
-            "short int",
-            "signed short",
-            "signed short int",
-            "int16_t",
-        ],
-    ),
-    (
-        DType::U16,
-        &[
-            "uint16",
-            "ushort",
-            "unsigned short",
-            "unsigned short int",
-            "uint16_t",
-        ],
-    ),
-    (DType::I32, &["int32", "int", "signed int", "int32_t"]),
-    (DType::U32, &["uint32", "uint", "unsigned int", "uint32_t"]),
-    (
-        DType::I64,
-        &[
-            "int64",
-            "longlong",
-            "long long",
-            "long long int",
-            "signed long long",
-            "signed long long int",
-            "int64_t",
-        ],
-    ),
-    (
-        DType::U64,
-        &[
-            "uint64",
-            "ulonglong",
-            "unsigned long long",
-            "unsigned long long int",
-            "uint64_t",
-        ],
-    ),
-    (DType::F32, &["float"]),
-    (DType::F64, &["double"]),
-];
+use crate::io::element::type_named;
+use crate::io::source::{Disk, Section, Source};
+use crate::io::text::{Lines, list};
+use crate::io::volume::{
+    Array, Data, Encoding, Input, bad, broken, check_directions, checked_grid,
+};
 
 /// Axes of an array that is read.
 const MOST_AXES: usize = 4;
@@ -95,7 +34,7 @@ struct Fields {
     kinds: Option<String>,
 }
 
-pub(super) fn parse(input: &Input<'_>) -> Result<Array> {
+pub(in crate::io) fn parse(input: &Input<'_>) -> Result<Array> {
     let mut lines = Lines::new(FORMAT, input.all());
     let first = lines.next_of_header()?.unwrap_or_default();
     if !first.starts_with("NRRD000") {
@@ -376,7 +315,7 @@ impl Fields {
 
 /// The bytes of so many lines.
 fn lines_of(source: &dyn Source, start: u64, count: u64) -> Result<u64> {
-    let mut lines = Lines::new(FORMAT, super::source::Section::new(source, start, u64::MAX));
+    let mut lines = Lines::new(FORMAT, Section::new(source, start, u64::MAX));
     for _ in 0..count {
         if lines.next()?.is_none() {
             return Err(bad(
@@ -420,69 +359,4 @@ fn vectors(text: &str) -> Result<Vec<Option<Vec<f64>>>> {
         rest = after.trim_start();
     }
     Ok(vectors)
-}
-
-pub(super) fn write(image: &Outgoing<'_>, path: &Path) -> Result<()> {
-    if !ends_in(path, "nhdr") {
-        let header = header(image, None) + "\n";
-        return whole_file(path, |file| {
-            write_all_at(file, 0, header.as_bytes())?;
-            numbers(image, file, header.len() as u64)
-        });
-    }
-    let end = match (image.ascii, image.compressed) {
-        (true, _) => "txt",
-        (_, true) => "raw.gz",
-        _ => "raw",
-    };
-    let data = data_name(path, end)?;
-    let header = header(image, Some(&data));
-    header_and_data(path, &header, &path.with_file_name(&data), |file| {
-        numbers(image, file, 0)
-    })
-}
-
-/// Writes the numbers from a byte of the file on.
-fn numbers(image: &Outgoing<'_>, mut file: &File, start: u64) -> io::Result<()> {
-    let array = image.joined();
-    if !image.ascii && !image.compressed {
-        return image.write_at(&array, file, start, true);
-    }
-    io::Seek::seek(&mut file, io::SeekFrom::Start(start))?;
-    let mut stream = BufWriter::with_capacity(1 << 18, file);
-    if image.ascii {
-        image.write_ascii(&array, &mut stream)?;
-    } else {
-        let mut gzip = GzEncoder::new(&mut stream, Compression::default());
-        image.write_to(&array, &mut gzip, true)?;
-        gzip.finish()?;
-    }
-    stream.flush()
-}
-
-/// The header, without the empty line that ends it where the data follows.
-fn header(image: &Outgoing<'_>, data: Option<&str>) -> String {
-    let [nx, ny, nz] = image.dims;
-    let [sx, sy, sz] = image.spacing;
-    let [ox, oy, oz] = image.origin;
-    let components = image.joined().components;
-    let (dimension, size, kind, none) = match components {
-        1 => (3, String::new(), "", ""),
-        several => (4, format!("{several} "), "vector ", "none "),
-    };
-    let encoding = match (image.ascii, image.compressed) {
-        (true, _) => "ascii",
-        (_, true) => "gzip",
-        _ => "raw",
-    };
-    let mut text = format!(
-        "NRRD0004\ntype: {}\ndimension: {dimension}\nspace dimension: 3\nsizes: {size}{nx} {ny} {nz}\n\
-         space directions: {none}({sx},0,0) (0,{sy},0) (0,0,{sz})\nkinds: {kind}domain domain domain\n\
-         endian: little\nencoding: {encoding}\nspace origin: ({ox},{oy},{oz})\n",
-        name_of(TYPES, image.dtype).unwrap_or_default(),
-    );
-    if let Some(data) = data {
-        let _ = writeln!(text, "data file: {data}");
-    }
-    text
 }
