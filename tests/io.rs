@@ -23,6 +23,8 @@ mod nrrd;
 mod numpy;
 #[path = "io/support.rs"]
 mod support;
+#[path = "io/tables.rs"]
+mod tables;
 #[path = "io/vti.rs"]
 mod vti;
 #[path = "io/vtk.rs"]

@@ -43,6 +43,7 @@ mod nrrd;
 mod read;
 mod source;
 mod store;
+mod table;
 mod text;
 mod volume;
 mod vti;
@@ -56,6 +57,7 @@ use ulib_core::Result;
 pub use atomic::AtomicFile;
 pub use format::Format;
 pub use read::{ArrayInfo, ImageInfo, ReadImage};
+pub use table::{TableFormat, read_columns, read_table, write_table};
 pub use write::WriteImage;
 
 use crate::vox_image::VoxImage;
