@@ -40,6 +40,7 @@ mod memory;
 pub mod multi_vox_image;
 pub mod muon_scatter;
 pub mod ops;
+pub mod picture;
 pub mod placed;
 pub mod scene;
 pub mod view;
