@@ -12,8 +12,11 @@
 #![allow(
     clippy::expect_used,
     clippy::panic,
+    clippy::unwrap_used,
     reason = "a test that cannot run has failed"
 )]
+
+pub(crate) mod folder;
 
 use fakecuda::Session;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,6 @@
 //! What the tests of files share: bytes by hand, images as lists.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-
+pub(crate) use crate::common::folder::Folder;
 use ulib::core::{Error, ErrorKind};
 use ulib::math::io::{Format, ReadImage};
 use ulib::math::{MultiVoxImage, Placed, VoxImage, VoxelValueCount};
@@ -97,48 +95,4 @@ pub(crate) fn hex(digits: &str) -> Vec<u8> {
 
 pub(crate) fn join(parts: &[&[u8]]) -> Vec<u8> {
     parts.concat()
-}
-
-/// A new folder that is removed in the end.
-pub(crate) struct Folder(PathBuf);
-
-impl Folder {
-    pub(crate) fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("ulib-io-{}-{number}", std::process::id()));
-        std::fs::create_dir(&path).unwrap();
-        Folder(path)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-
-    pub(crate) fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    /// Writes a file, and says where.
-    pub(crate) fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.join(name);
-        std::fs::write(&path, bytes).unwrap();
-        path
-    }
-
-    /// The names in it, sorted.
-    pub(crate) fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = std::fs::read_dir(&self.0)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

@@ -11,7 +11,7 @@ use crate::Folder;
 const GOOD: &str = include_str!("../data/by_hand.gcx");
 
 fn load(folder: &Folder, document: impl AsRef<[u8]>) -> Result<Scene, Error> {
-    let path = folder.file("damaged.gcx");
+    let path = folder.join("damaged.gcx");
     fs::write(&path, document).unwrap();
     Scene::load(path)
 }
@@ -326,9 +326,9 @@ fn what_is_no_document_is_refused() {
         let error = load(&folder, document).unwrap_err();
         assert_eq!(error.kind(), &ErrorKind::Format, "{document:?}: {error}");
     }
-    let error = Scene::load(folder.file("missing.gcx")).unwrap_err();
+    let error = Scene::load(folder.join("missing.gcx")).unwrap_err();
     assert_eq!(error.kind(), &ErrorKind::Io);
     assert!(error.to_string().contains("missing.gcx"), "{error}");
-    let error = Scene::load(&folder.0).unwrap_err();
+    let error = Scene::load(folder.path()).unwrap_err();
     assert_eq!(error.kind(), &ErrorKind::Io, "{error}");
 }

@@ -125,15 +125,15 @@ fn every_object_is_what_it_was() {
     let scene = everything();
     let expected = all_told(&scene);
     for name in ["a.gcx", "b.gcx"] {
-        scene.save(folder.file(name)).unwrap();
-        assert_eq!(all_told(&Scene::load(folder.file(name)).unwrap()), expected);
+        scene.save(folder.join(name)).unwrap();
+        assert_eq!(all_told(&Scene::load(folder.join(name)).unwrap()), expected);
     }
     // What was loaded is saved as the same document.
-    Scene::load(folder.file("a.gcx"))
+    Scene::load(folder.join("a.gcx"))
         .unwrap()
-        .save(folder.file("b.gcx"))
+        .save(folder.join("b.gcx"))
         .unwrap();
-    let text = |name| std::fs::read(folder.file(name)).unwrap();
+    let text = |name| std::fs::read(folder.join(name)).unwrap();
     assert_eq!(text("a.gcx"), text("b.gcx"));
     assert_eq!(folder.names(), ["a.gcx", "b.gcx"]);
 }
@@ -149,8 +149,8 @@ fn a_document_written_by_hand_is_read() {
         "docs/gcx.md has another example"
     );
     let folder = Folder::new();
-    std::fs::write(folder.file("scene.gcx"), document).unwrap();
-    let scene = Scene::load(folder.file("scene.gcx")).unwrap();
+    folder.file("scene.gcx", document);
+    let scene = Scene::load(folder.join("scene.gcx")).unwrap();
     let names: Vec<&str> = scene.iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["phantom", "profile", "sum slices"]);
     let phantom = scene.get::<VoxImage<VoxelValue>>("phantom").unwrap();
@@ -204,7 +204,7 @@ fn objects_are_found_by_name_and_type() {
 fn what_xml_cannot_hold_is_refused_and_leaves_the_document_as_it_was() {
     let _driver = crate::common::driver();
     let folder = Folder::new();
-    let path = folder.file("scene.gcx");
+    let path = folder.join("scene.gcx");
     let mut scene = Scene::new();
     scene.insert("recipe", Recipe::new("pass\n")).unwrap();
     scene.save(&path).unwrap();

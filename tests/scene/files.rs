@@ -25,7 +25,7 @@ fn value(path: &std::path::Path) -> f32 {
 fn large_data_is_beside_the_document_and_follows_it() {
     let _driver = crate::common::driver();
     let folder = Folder::new();
-    let path = folder.file("scene.gcx");
+    let path = folder.join("scene.gcx");
     let mut scene = Scene::new();
     scene.insert("large / image", large(1.5)).unwrap();
     scene.save(&path).unwrap();
@@ -36,7 +36,7 @@ fn large_data_is_beside_the_document_and_follows_it() {
         "{first:?}"
     );
     assert!(fs::metadata(&path).unwrap().len() < 2048);
-    assert_eq!(fs::metadata(folder.file(&first[1])).unwrap().len(), 2 << 20);
+    assert_eq!(fs::metadata(folder.join(&first[1])).unwrap().len(), 2 << 20);
     assert_eq!(value(&path), 1.5);
     // The same numbers again, then others: always one file, always the numbers of the document.
     scene.save(&path).unwrap();
@@ -47,20 +47,20 @@ fn large_data_is_beside_the_document_and_follows_it() {
     assert_eq!(folder.names().len(), 2);
     assert_eq!(value(&path), 2.5);
     // Somebody's own file stays, and with it the folder.
-    fs::write(folder.file("scene.gcx.data/notes.bin"), "mine").unwrap();
+    folder.file("scene.gcx.data/notes.bin", "mine");
     Scene::new().save(&path).unwrap();
     assert_eq!(folder.names(), ["scene.gcx", "scene.gcx.data/notes.bin"]);
-    fs::remove_file(folder.file("scene.gcx.data/notes.bin")).unwrap();
+    fs::remove_file(folder.join("scene.gcx.data/notes.bin")).unwrap();
     Scene::new().save(&path).unwrap();
     assert_eq!(folder.names(), ["scene.gcx"]);
-    assert!(!folder.file("scene.gcx.data").exists());
+    assert!(!folder.join("scene.gcx.data").exists());
 }
 
 #[test]
 fn a_document_that_fails_leaves_what_was_there() {
     let _driver = crate::common::driver();
     let folder = Folder::new();
-    let path = folder.file("scene.gcx");
+    let path = folder.join("scene.gcx");
     let mut scene = Scene::new();
     scene.insert("large / image", large(1.0)).unwrap();
     scene.save(&path).unwrap();
@@ -72,7 +72,7 @@ fn a_document_that_fails_leaves_what_was_there() {
     assert_eq!(folder.names(), before);
     assert_eq!(value(&path), 1.0);
     // Neither does one in a folder that is not there.
-    let error = scene.save(folder.file("missing/scene.gcx")).unwrap_err();
+    let error = scene.save(folder.join("missing/scene.gcx")).unwrap_err();
     assert!(error.to_string().contains("missing/scene.gcx"), "{error}");
 }
 
@@ -80,12 +80,12 @@ fn a_document_that_fails_leaves_what_was_there() {
 fn data_files_have_to_be_in_the_folder_whole_and_undamaged() {
     let _driver = crate::common::driver();
     let folder = Folder::new();
-    let path = folder.file("scene.gcx");
+    let path = folder.join("scene.gcx");
     let mut scene = Scene::new();
     scene.insert("large / image", large(1.0)).unwrap();
     scene.save(&path).unwrap();
     let name = folder.names().remove(1);
-    let file = folder.file(&name);
+    let file = folder.join(&name);
     let document = fs::read_to_string(&path).unwrap();
     let fails = |expected: &str| {
         let error = Scene::load(&path).unwrap_err().to_string();

@@ -15,7 +15,7 @@ const OLD: &str = include_str!("../data/class_version_1.gcx");
 fn they_load_on_the_host_and_are_saved_as_new_ones() {
     let _driver = crate::common::driver();
     let folder = Folder::new();
-    let path = folder.file("scene.gcx");
+    let path = folder.join("scene.gcx");
     std::fs::write(&path, OLD).unwrap();
     let scene = Scene::load(&path).unwrap();
     assert_eq!(scene.len(), 7);
@@ -52,7 +52,7 @@ fn they_load_on_the_host_and_are_saved_as_new_ones() {
 fn a_property_of_a_later_version_is_none_of_an_older_one() {
     let _driver = crate::common::driver();
     let folder = Folder::new();
-    let path = folder.file("scene.gcx");
+    let path = folder.join("scene.gcx");
     let preferred =
         "<property name=\"PreferredDevice\">Device</property>\n    <property name=\"Count\">2";
     std::fs::write(&path, OLD.replace("<property name=\"Count\">2", preferred)).unwrap();

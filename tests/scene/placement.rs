@@ -9,7 +9,7 @@ use crate::Folder;
 fn loaded_data_goes_up_once_and_is_saved_with_one_download() {
     let driver = crate::common::driver();
     let folder = Folder::new();
-    let path = folder.file("scene.gcx");
+    let path = folder.join("scene.gcx");
     let mut image = VoxImage::<VoxelValue>::new([16, 8, 4]).unwrap();
     image.fill(2.0).unwrap();
     image
@@ -58,7 +58,7 @@ fn loaded_data_goes_up_once_and_is_saved_with_one_download() {
 fn a_device_that_is_not_there_keeps_nothing_from_being_loaded() {
     let _driver = crate::common::driver();
     let folder = Folder::new();
-    let path = folder.file("scene.gcx");
+    let path = folder.join("scene.gcx");
     let image = VoxImage::<VoxelValue>::new([4, 4, 4]).unwrap();
     image
         .set_preferred_device("Device:63".parse().unwrap())
