@@ -151,7 +151,7 @@ fn points_and_cells_with_attributes_of_every_kind() {
 fn several_arrays_as_text() {
     let text = head("ASCII", "2 1 1")
         + "\nPOINT_DATA 2\n  SCALARS a char\nLOOKUP_TABLE default\n65 -66\nLOOKUP_TABLE t 1\n0 0 0 1\nSCALARS b double 1\nLOOKUP_TABLE default\nnan 1e-300\n\
-           FIELD FieldData 1\nc 2 2 long\n1 2\n3 4\n";
+           COLOR_SCALARS rgb 3\n0 0.2 1\n0 0 0.4\nFIELD FieldData 1\nc 2 2 long\n1 2\n3 4\n";
     assert_values(
         &read(&ReadImage::new(), text.as_bytes()).unwrap(),
         &[65.0, -66.0],
@@ -163,6 +163,8 @@ fn several_arrays_as_text() {
     assert!(b[0].is_nan());
     assert_eq!(b[1].to_bits(), 0);
     assert_eq!(elements(&multi(Format::Vtk, text.as_bytes()))[2], -66.0);
+    let colours = ReadImage::new().array("rgb").component(1);
+    assert_values(&read(&colours, text.as_bytes()).unwrap(), &[51.0, 0.0]);
     let c = ReadImage::new()
         .array("c")
         .multi_image_from_bytes(text.as_bytes())

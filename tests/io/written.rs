@@ -266,6 +266,14 @@ fn the_bytes_of_each_format() {
         hex("000000000000e03f 000000000000f0bf")
     );
 
+    // Other readers take as many compressed bytes as the header says.
+    let packed = written("z.mha", WriteImage::new().compressed(true));
+    let text = String::from_utf8_lossy(&packed);
+    let (head, _) = text.split_once("LOCAL\n").unwrap();
+    let (_, size) = head.split_once("CompressedDataSize = ").unwrap();
+    let size: usize = size.split_whitespace().next().unwrap().parse().unwrap();
+    assert_eq!(head.len() + "LOCAL\n".len() + size, packed.len());
+
     let nrrd = written("a.nrrd", WriteImage::new());
     let head = "NRRD0004\ntype: float\ndimension: 3\nspace dimension: 3\nsizes: 3 2 2\n\
          space directions: (0.1,0,0) (0,0.25,0) (0,0,3)\nkinds: domain domain domain\nendian: little\nencoding: raw\nspace origin: (-0.5,2,0)\n\n";

@@ -1,6 +1,7 @@
 //! MetaImage: `.mha`, and `.mhd` with a data file.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use flate2::Compression;
@@ -13,7 +14,7 @@ use super::source::write_all_at;
 use super::store::Outgoing;
 use super::text::{Lines, list};
 use super::volume::{Array, Data, Encoding, Input, bad, broken, check_directions, checked_grid};
-use super::write::{data_name, ends_in, header_and_data, whole_file, whole_stream};
+use super::write::{data_name, ends_in, header_and_data, whole_file};
 use crate::grid::DataOrder;
 
 const FORMAT: Format = Format::MetaImage;
@@ -227,18 +228,12 @@ fn sides<T: std::str::FromStr + Copy>(
 }
 
 pub(super) fn write(image: &Outgoing<'_>, path: &Path) -> Result<()> {
-    let array = image.joined();
     if !ends_in(path, "mhd") {
-        let header = header(image, "LOCAL");
-        if image.ascii || image.compressed {
-            return whole_stream(path, |stream| {
-                stream.write_all(header.as_bytes())?;
-                numbers(image, stream)
-            });
-        }
         return whole_file(path, |file| {
-            write_all_at(file, 0, header.as_bytes())?;
-            image.write_at(&array, file, header.len() as u64, true)
+            // Written last, when the length of the data is known, on which its own does not depend.
+            let start = header(image, "LOCAL", 0).len() as u64;
+            let size = numbers(image, file, start)?;
+            write_all_at(file, 0, header(image, "LOCAL", size).as_bytes())
         });
     }
     let end = match (image.ascii, image.compressed) {
@@ -249,31 +244,34 @@ pub(super) fn write(image: &Outgoing<'_>, path: &Path) -> Result<()> {
     let data = data_name(path, end)?;
     header_and_data(
         path,
-        &header(image, &data),
+        |size| header(image, &data, size),
         &path.with_file_name(&data),
-        |file| {
-            if image.ascii || image.compressed {
-                let mut stream = io::BufWriter::new(file);
-                numbers(image, &mut stream)?;
-                return stream.flush();
-            }
-            image.write_at(&array, file, 0, true)
-        },
+        |file| numbers(image, file, 0),
     )
 }
 
-/// The numbers as a stream: compressed, or text.
-fn numbers(image: &Outgoing<'_>, stream: &mut dyn Write) -> io::Result<()> {
+/// Writes the numbers from a byte of the file on; the bytes they took.
+fn numbers(image: &Outgoing<'_>, mut file: &File, start: u64) -> io::Result<u64> {
     let array = image.joined();
-    if image.ascii {
-        return image.write_ascii(&array, stream);
+    if !image.ascii && !image.compressed {
+        image.write_at(&array, file, start, true)?;
+        return Ok(image.bytes(&array) as u64);
     }
-    let mut zlib = ZlibEncoder::new(stream, Compression::default());
-    image.write_to(&array, &mut zlib, true)?;
-    zlib.finish().map(|_| ())
+    file.seek(SeekFrom::Start(start))?;
+    let mut stream = BufWriter::with_capacity(1 << 18, file);
+    if image.ascii {
+        image.write_ascii(&array, &mut stream)?;
+    } else {
+        let mut zlib = ZlibEncoder::new(&mut stream, Compression::default());
+        image.write_to(&array, &mut zlib, true)?;
+        zlib.finish()?;
+    }
+    stream.flush()?;
+    Ok(file.stream_position()? - start)
 }
 
-fn header(image: &Outgoing<'_>, data: &str) -> String {
+/// The header; `size` is that of the data where it is compressed.
+fn header(image: &Outgoing<'_>, data: &str, size: u64) -> String {
     let flag = |on: bool| if on { "True" } else { "False" };
     let [nx, ny, nz] = image.dims;
     let three = |[x, y, z]: [f64; 3]| format!("{x} {y} {z}");
@@ -281,8 +279,13 @@ fn header(image: &Outgoing<'_>, data: &str) -> String {
         1 => String::new(),
         several => format!("ElementNumberOfChannels = {several}\n"),
     };
+    // Of a fixed width, which the largest number has.
+    let size = match image.compressed {
+        true => format!("CompressedDataSize = {size:<20}\n"),
+        false => String::new(),
+    };
     format!(
-        "ObjectType = Image\nNDims = 3\nBinaryData = {}\nBinaryDataByteOrderMSB = False\nCompressedData = {}\n\
+        "ObjectType = Image\nNDims = 3\nBinaryData = {}\nBinaryDataByteOrderMSB = False\nCompressedData = {}\n{size}\
          TransformMatrix = 1 0 0 0 1 0 0 0 1\nOffset = {}\nCenterOfRotation = 0 0 0\nElementSpacing = {}\n\
          DimSize = {nx} {ny} {nz}\n{channels}ElementType = {}\nElementDataFile = {data}\n",
         flag(!image.ascii),

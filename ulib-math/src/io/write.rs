@@ -276,20 +276,20 @@ pub(super) fn whole_stream(
     })
 }
 
-/// Makes a header at `path`, and beside it the data file that it names, which is there first.
+/// Makes the data file of a header, which is there first, and a header at `path`, made when the length of the data is known.
 pub(super) fn header_and_data(
     path: &Path,
-    header: &str,
+    header: impl FnOnce(u64) -> String,
     data: &Path,
-    write: impl FnOnce(&File) -> io::Result<()>,
+    write: impl FnOnce(&File) -> io::Result<u64>,
 ) -> Result<()> {
     let failed = |error| Error::io("write", error);
     let header_file = AtomicFile::create(path)?;
     let data_file = AtomicFile::create(data)?;
-    write(data_file.file()).map_err(failed)?;
+    let size = write(data_file.file()).map_err(failed)?;
     header_file
         .file()
-        .write_all(header.as_bytes())
+        .write_all(header(size).as_bytes())
         .map_err(failed)?;
     data_file.commit()?;
     header_file.commit()

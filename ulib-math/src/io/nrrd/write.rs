@@ -29,10 +29,12 @@ pub(in crate::io) fn write(image: &Outgoing<'_>, path: &Path) -> Result<()> {
         _ => "raw",
     };
     let data = data_name(path, end)?;
-    let header = header(image, Some(&data));
-    header_and_data(path, &header, &path.with_file_name(&data), |file| {
-        numbers(image, file, 0)
-    })
+    header_and_data(
+        path,
+        |_| header(image, Some(&data)),
+        &path.with_file_name(&data),
+        |file| numbers(image, file, 0).map(|()| 0),
+    )
 }
 
 /// Writes the numbers from a byte of the file on.

@@ -121,11 +121,15 @@ impl Parser<'_> {
             }
             "COLOR_SCALARS" => {
                 let [name, components] = parts(rest, "COLOR_SCALARS")?;
-                self.array(
-                    name,
-                    if self.ascii { "float" } else { "unsigned_char" },
-                    components,
-                )
+                if !self.ascii {
+                    return self.array(name, "unsigned_char", components);
+                }
+                self.array(name, "float", components)?;
+                // As text they are from 0 to 1, where the bytes are from 0 to 255.
+                if let Some(array) = self.arrays.last_mut() {
+                    array.slope = 255.0;
+                }
+                Ok(())
             }
             "LOOKUP_TABLE" => {
                 let [_, colours] = parts(rest, "LOOKUP_TABLE")?;
