@@ -52,7 +52,7 @@ pub(super) fn map<T: Element, B: DeviceStorable + Copy + Default>(
             // SAFETY: the processor has what the function was compiled for: checked in the line above.
             return unsafe { visit_avx2(out, &run, a, b, c, f) };
         }
-        visit(out, &run, a, b, c, f);
+        visit::<{ cfg!(not(target_arch = "x86_64")) }, _, _>(out, &run, a, b, c, f);
     });
 }
 
@@ -66,13 +66,13 @@ fn visit_avx2<T: Element, B: DeviceStorable + Copy + Default>(
     c: Source<'_, T>,
     f: &impl Fn(T, B, T) -> T,
 ) {
-    visit(out, run, a, b, c, f);
+    visit::<true, _, _>(out, run, a, b, c, f);
 }
 
 /// One run: in place where all that is read lies as the output does, packed or in every second place, by way of tiles
-/// elsewhere.
+/// elsewhere. Without `LOOPS` everything goes by way of tiles: the loops are not compiled for processors that are hardly left.
 #[inline(always)]
-fn visit<T: Element, B: DeviceStorable + Copy + Default>(
+fn visit<const LOOPS: bool, T: Element, B: DeviceStorable + Copy + Default>(
     out: &mut [T],
     run: &Run<4>,
     a: Source<'_, T>,
@@ -81,8 +81,8 @@ fn visit<T: Element, B: DeviceStorable + Copy + Default>(
     f: &impl Fn(T, B, T) -> T,
 ) {
     let done = match run.stride[3] {
-        1 => in_place::<1, _, _>(out, run, a, b, c, f),
-        2 => in_place::<2, _, _>(out, run, a, b, c, f),
+        1 if LOOPS => in_place::<1, _, _>(out, run, a, b, c, f),
+        2 if LOOPS => in_place::<2, _, _>(out, run, a, b, c, f),
         _ => 0,
     };
     if done < run.len {
