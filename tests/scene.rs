@@ -21,6 +21,8 @@ mod files;
 mod old;
 #[path = "scene/placement.rs"]
 mod placement;
+#[path = "scene/report.rs"]
+mod report;
 #[path = "scene/runs.rs"]
 mod runs;
 

@@ -5,6 +5,7 @@ use std::fmt;
 
 use ulib_core::{DType, DeviceStorable, Error, PreferredDevice, Result, byte_count, bytemuck};
 
+use super::content::{Content, Rows};
 use super::object::{Class, ObjectReader, ObjectWriter, SceneObject};
 use super::recipe::Recipe;
 use crate::collections::{Collection, FloatCollection, Line, LineCollection};
@@ -227,6 +228,10 @@ impl<V: Voxel> SceneObject for VoxImage<V> {
         save_grid(self.grid(), out)?;
         out.data("Voxels", bytemuck::cast_slice(&self.voxels()?))
     }
+
+    fn content(&self, _limit: usize) -> Result<Content<'_>> {
+        Ok(Content::Volume(self))
+    }
 }
 
 fn load_vox_image<V: Voxel>(reader: &ObjectReader<'_>) -> Result<Box<dyn SceneObject>> {
@@ -256,6 +261,10 @@ impl SceneObject for MultiVoxImage {
         out.numbers("Active", &[channel, component])?;
         save_grid(self.grid(), out)?;
         out.data("Values", bytemuck::cast_slice(&self.elements()?))
+    }
+
+    fn content(&self, _limit: usize) -> Result<Content<'_>> {
+        Ok(Content::Volume(self))
     }
 }
 
@@ -287,6 +296,10 @@ impl SceneObject for EventTable {
         out.property("Rows", self.rows())?;
         out.data("Cells", bytemuck::cast_slice(&self.cells()?))
     }
+
+    fn content(&self, _limit: usize) -> Result<Content<'_>> {
+        Ok(Content::Table(self))
+    }
 }
 
 fn load_event_table(reader: &ObjectReader<'_>) -> Result<Box<dyn SceneObject>> {
@@ -309,7 +322,7 @@ trait Collected: DeviceStorable {
 }
 
 macro_rules! collected {
-    ($($element:ty: $class:literal, $what:literal;)*) => {$(
+    ($($element:ty: $class:literal, $what:literal, $rows:ident;)*) => {$(
         impl Collected for $element {
             const CLASS: Class = placed($class);
             const WHAT: &'static str = $what;
@@ -332,14 +345,18 @@ macro_rules! collected {
                 out.property("Count", self.len())?;
                 out.data("Elements", bytemuck::cast_slice(&self.elements()?))
             }
+
+            fn content(&self, limit: usize) -> Result<Content<'_>> {
+                Ok(Content::Rows(Rows::$rows(self, limit)?))
+            }
         }
     )*};
 }
 
 collected! {
-    f32: "FloatCollection", "floats";
-    Line: "LineCollection", "lines";
-    MuonScatter: "MuonScatterCollection", "muons";
+    f32: "FloatCollection", "floats", of_floats;
+    Line: "LineCollection", "lines", of_lines;
+    MuonScatter: "MuonScatterCollection", "muons", of_muons;
 }
 
 fn load_collection<T>(reader: &ObjectReader<'_>) -> Result<Box<dyn SceneObject>>
@@ -369,6 +386,10 @@ impl SceneObject for GeantEventCollection {
     fn save(&self, out: &mut ObjectWriter<'_>) -> Result<()> {
         self.iter()
             .try_for_each(|event| out.item(&event.name, &event.path))
+    }
+
+    fn content(&self, limit: usize) -> Result<Content<'_>> {
+        Ok(Content::Rows(Rows::of_events(self, limit)))
     }
 }
 

@@ -38,10 +38,13 @@
 //! ```
 
 mod classes;
+mod content;
 mod context;
 mod document;
+pub mod html;
 mod object;
 mod recipe;
+mod report;
 mod section;
 mod xml;
 
@@ -52,10 +55,12 @@ use std::path::Path;
 use ulib_core::{Error, ErrorKind, Result};
 
 pub use classes::Classes;
+pub use content::{Content, Rows};
 pub use context::{Context, NativeRecipe, Observer};
 pub use document::{DocumentWriter, SaveOptions, read_document};
 pub use object::{Class, ObjectReader, ObjectWriter, SceneObject};
 pub use recipe::Recipe;
+pub use report::ReportWriter;
 pub use section::Section;
 
 /// Objects under names, in the order in which they were put in.

@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use ulib_core::{Error, PreferredDevice, Result};
 
+use super::content::Content;
 use super::document::DocumentWriter;
 use super::section::Section;
 use crate::placed::Placed;
@@ -36,6 +37,15 @@ pub trait SceneObject: Placed + Any + Send + Sync {
     /// # Errors
     /// Those of reading the numbers, and of the document.
     fn save(&self, out: &mut ObjectWriter<'_>) -> Result<()>;
+
+    /// What there is to see of it, of elements the first `limit`: nothing unless it says so.
+    ///
+    /// # Errors
+    /// Those of reading the elements.
+    fn content(&self, limit: usize) -> Result<Content<'_>> {
+        let _ = limit;
+        Ok(Content::Nothing)
+    }
 }
 
 /// Takes down what one object says of itself.

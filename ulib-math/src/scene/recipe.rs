@@ -4,6 +4,7 @@ use std::fmt;
 
 use ulib_core::Result;
 
+use super::content::Content;
 use super::object::{Class, ObjectReader, ObjectWriter, SceneObject};
 use crate::placed::{Bulk, HostPlacement, Placed};
 
@@ -115,5 +116,12 @@ impl SceneObject for Recipe {
             out.item(name, value)?;
         }
         out.property("Source", &self.source)
+    }
+
+    fn content(&self, _limit: usize) -> Result<Content<'_>> {
+        Ok(Content::Source {
+            text: &self.source,
+            parameters: &self.parameters,
+        })
     }
 }

@@ -40,7 +40,7 @@ impl Frame {
         let x = Scale::new(
             finite_range(points().map(|point| point.0)),
             0.0,
-            ticks(right - left, letter.0 * 11.0),
+            ticks(right - left, letter.0 * 8.0),
         );
         let title = if plot.title.is_empty() { 0.0 } else { 1.5 };
         let named = plot.lines.iter().any(|line| !line.name.is_empty());

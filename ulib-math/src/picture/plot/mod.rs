@@ -12,6 +12,7 @@ use super::Picture;
 use super::plane::numbers;
 use crate::event_table::EventTable;
 use frame::Frame;
+pub(crate) use svg::escaped;
 
 /// Beyond this size numbers count as this large, so that no span overflows.
 const LARGEST: f64 = 8e307;
