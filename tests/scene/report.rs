@@ -220,6 +220,52 @@ fn fragments_are_bounded_and_escaped() {
 }
 
 #[test]
+fn a_fragment_has_the_middle_slice() {
+    let mut image: VoxImage = VoxImage::new([4, 2, 3]).unwrap();
+    image.set_value_at([1, 0, 1], 1.0).unwrap();
+    let fragment = html::fragment(&image);
+    let rest = fragment.split("data:image/png;base64,").nth(1).unwrap();
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(rest.split('"').next().unwrap())
+        .unwrap();
+    let mut reader = png::Decoder::new(std::io::Cursor::new(bytes))
+        .read_info()
+        .unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut pixels).unwrap();
+    assert_eq!((info.width, info.height), (256, 128));
+    for (place, pixel) in pixels.as_chunks::<3>().0.iter().enumerate() {
+        let here = place % 256 / 64 == 1 && place / 256 / 64 == 1;
+        assert_eq!(*pixel, if here { [255; 3] } else { [0; 3] }, "{place}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_says_so() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    let mut image: VoxImage = VoxImage::new([16, 16, 16]).unwrap();
+    image
+        .set_preferred_device("Device".parse().unwrap())
+        .unwrap();
+    ulib::math::Compute::fill(&mut image, 2.0).unwrap();
+    session.break_device(0, 700);
+    let mut report = ReportWriter::new("broken");
+    let before = report.to_string();
+    let error = report.object("lost", &image).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Driver { code: 700, .. }));
+    assert!(error.to_string().starts_with("showing object 'lost': "));
+    assert_eq!(report.to_string(), before);
+    let fragment = html::fragment(&image);
+    assert!(fragment.contains("16 x 16 x 16 voxels") && !fragment.contains("<img"));
+    assert!(
+        fragment.contains("CUDA_ERROR_ILLEGAL_ADDRESS"),
+        "{fragment}"
+    );
+}
+
+#[test]
 fn a_device_is_asked_for_no_more_than_is_shown() {
     let Some(_driver) = common::gpu() else { return };
     let mut image: VoxImage = VoxImage::new([16, 16, 16]).unwrap();

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use ulib_core::{Error, Layout, Result};
 
 use super::{Axis, Volume};
-use crate::memory::zeros;
+use crate::memory::{room, zeros};
 use crate::ops;
 use crate::view::View;
 
@@ -80,10 +80,14 @@ impl Plane {
                 return Err(Error::index(format!("slice along {axis}"), index, side));
             }
             Shown::Slice(index) => slice(view, behind, index)?,
-            Shown::Projection(Projection::Maximum) => widened(ops::max(&view, &[behind])?),
-            Shown::Projection(Projection::Minimum) => widened(ops::min(&view, &[behind])?),
+            Shown::Projection(Projection::Maximum) => {
+                widened(&ops::max(&view, &[behind])?.into_raw_vec_and_offset().0)?
+            }
+            Shown::Projection(Projection::Minimum) => {
+                widened(&ops::min(&view, &[behind])?.into_raw_vec_and_offset().0)?
+            }
             Shown::Projection(Projection::Mean) => {
-                ops::mean(&view, &[behind])?.into_iter().collect()
+                ops::mean(&view, &[behind])?.into_raw_vec_and_offset().0
             }
         };
         // Indexed `[z, y, x]`: what points up is always the slower one of the two that are left.
@@ -125,7 +129,7 @@ pub(crate) fn check_not_empty<T: Volume + ?Sized>(op: &'static str, volume: &T) 
 }
 
 fn slice(view: View<'_, f32>, axis: usize, index: usize) -> Result<Vec<f64>> {
-    Ok(widened(numbers(&view.index_axis(axis, index)?)?))
+    widened(&numbers(&view.index_axis(axis, index)?)?)
 }
 
 /// The numbers of a view in C order. Of a block that only a device has, no more than they are fetched where they are less
@@ -137,6 +141,8 @@ pub(crate) fn numbers<T: ulib_core::DeviceStorable + Copy>(view: &View<'_, T>) -
     Ok(values)
 }
 
-fn widened(values: impl IntoIterator<Item = f32>) -> Vec<f64> {
-    values.into_iter().map(f64::from).collect()
+fn widened(values: &[f32]) -> Result<Vec<f64>> {
+    let mut wide = room(values.len())?;
+    wide.extend(values.iter().copied().map(f64::from));
+    Ok(wide)
 }

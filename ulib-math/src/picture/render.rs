@@ -148,20 +148,20 @@ impl Render {
         let columns = nearest(right, width);
         let mut rows = nearest(up, height);
         rows.reverse();
-        // One colour for each voxel, then one voxel for each pixel.
-        let colours: Vec<[u8; 3]> = plane
-            .values
-            .iter()
-            .map(|&value| match place_in(window, value) {
-                Some(place) => self.colours.colour(place),
-                None => self.nan,
-            })
-            .collect();
-        let lines = picture.pixels_mut().chunks_exact_mut(width as usize);
-        for (line, row) in lines.zip(rows) {
-            let voxels = &colours[row * right..(row + 1) * right];
-            for (pixel, &column) in line.iter_mut().zip(&columns) {
-                *pixel = voxels[column];
+        let (pixels, width) = (picture.pixels_mut(), width as usize);
+        let mut drawn = None;
+        for (line, row) in rows.into_iter().enumerate() {
+            let start = line * width;
+            if drawn == Some(row) {
+                pixels.copy_within(start - width..start, start);
+                continue;
+            }
+            drawn = Some(row);
+            let values = &plane.values[row * right..(row + 1) * right];
+            for (pixel, &column) in pixels[start..start + width].iter_mut().zip(&columns) {
+                if let Some(place) = place_in(window, values[column]) {
+                    *pixel = self.colours.colour(place);
+                }
             }
         }
         Ok(picture)

@@ -14,6 +14,9 @@ use crate::picture::{Render, escaped};
 const ROWS: usize = 10;
 const COLUMNS: usize = 12;
 const LETTERS: usize = 60;
+/// Letters of a line of a program, and of what went wrong.
+const LINE: usize = 120;
+const ERROR: usize = 500;
 /// Lines of a program in a fragment.
 const LINES: usize = 20;
 
@@ -36,8 +39,9 @@ const LINES: usize = 20;
 /// ```
 #[must_use]
 pub fn fragment(object: &dyn SceneObject) -> String {
-    let shown = middle(object)
-        .unwrap_or_else(|error| format!("<p>{}</p>", escaped(&shortened(&error.to_string()))));
+    let shown = middle(object).unwrap_or_else(|error| {
+        format!("<p>{}</p>", escaped(&shortened(&error.to_string(), ERROR)))
+    });
     format!(
         "<div style=\"font-family:sans-serif;font-size:90%\"><div><b>{}</b> &middot; {} &middot; prefers {} &middot; {}</div>{shown}</div>",
         escaped(object.class().name),
@@ -60,7 +64,11 @@ fn middle(object: &dyn SceneObject) -> Result<String> {
         Content::Table(table) => rows(&Rows::of_table(table, ROWS)?),
         Content::Rows(all) => rows(&all),
         Content::Source { text, .. } => {
-            let lines: Vec<String> = text.lines().take(LINES).map(shortened).collect();
+            let lines: Vec<String> = text
+                .lines()
+                .take(LINES)
+                .map(|line| shortened(line, LINE))
+                .collect();
             let more = if text.lines().nth(LINES).is_some() {
                 "\n..."
             } else {
@@ -78,7 +86,11 @@ pub(super) fn rows(all: &Rows) -> String {
     let cells = |row: &[String], tag: &str, html: &mut String| {
         for text in row.iter().take(COLUMNS) {
             // Writing to a string cannot fail.
-            let _ = write!(html, "<{tag}>{}</{tag}>", escaped(&shortened(text)));
+            let _ = write!(
+                html,
+                "<{tag}>{}</{tag}>",
+                escaped(&shortened(text, LETTERS))
+            );
         }
         if row.len() > COLUMNS {
             let _ = write!(html, "<{tag}>...</{tag}>");
@@ -113,8 +125,8 @@ pub(super) fn badge(location: &Location) -> String {
     )
 }
 
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(LETTERS) {
+fn shortened(text: &str, letters: usize) -> String {
+    match text.char_indices().nth(letters) {
         Some((at, _)) => format!("{}...", &text[..at]),
         None => text.to_owned(),
     }

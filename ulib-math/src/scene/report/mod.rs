@@ -13,7 +13,7 @@ use super::html::{badge, rows};
 use super::object::SceneObject;
 use crate::event_table::EventTable;
 use crate::io::AtomicFile;
-use crate::picture::{Axis, Plot, Profile, Volume, escaped};
+use crate::picture::{Axis, Plot, Profile, Volume, escaped, numbers};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -207,7 +207,8 @@ fn plot(table: &EventTable) -> Result<String> {
     let Some(first) = table.columns().first().filter(|_| table.rows() > 0) else {
         return Ok(String::new());
     };
-    let rising = table.columns().len() > 1 && table.column(first)?.is_sorted_by(|a, b| a < b);
+    let rising = table.columns().len() > 1
+        && numbers(&table.column_view(first)?)?.is_sorted_by(|a, b| a < b);
     let x = rising.then_some(first.as_str());
     let columns: Vec<&str> = table
         .columns()
