@@ -80,7 +80,7 @@ impl<'a> Context<'a> {
         self.scene.get_mut(name)
     }
 
-    /// The parameter of this name as it is set in the scene's [`Recipe`], or `default`.
+    /// The parameter of this name as it is set in the scene's [`Recipe`](super::Recipe), or `default`.
     ///
     /// # Errors
     /// `InvalidArgument` when what is set is no `T`.
