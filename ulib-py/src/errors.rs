@@ -23,6 +23,12 @@ pyo3::create_exception!(
 );
 pyo3::create_exception!(
     uLib,
+    FormatError,
+    PyValueError,
+    "A file is damaged, truncated, or of a kind or version that is not known; the message has the file and the place."
+);
+pyo3::create_exception!(
+    uLib,
     ResidencyError,
     PyRuntimeError,
     "The numbers are not, or may not be brought, where the operation needs them."
@@ -44,9 +50,10 @@ pyo3::create_exception!(
 pub(crate) fn to_python(error: Error) -> PyErr {
     let message = shortened(&error.to_string());
     match error.kind() {
-        ErrorKind::Shape | ErrorKind::Layout | ErrorKind::InvalidArgument | ErrorKind::Format => {
+        ErrorKind::Shape | ErrorKind::Layout | ErrorKind::InvalidArgument => {
             PyValueError::new_err(message)
         }
+        ErrorKind::Format => FormatError::new_err(message),
         ErrorKind::DType => PyTypeError::new_err(message),
         ErrorKind::Index => PyIndexError::new_err(message),
         ErrorKind::Residency => ResidencyError::new_err(message),
@@ -67,9 +74,20 @@ pub(crate) fn to_python(error: Error) -> PyErr {
             hooks::take_pending().unwrap_or_else(|| PyKeyboardInterrupt::new_err(message))
         }
         ErrorKind::Forked => ForkedError::new_err(message),
-        ErrorKind::Io => PyOSError::new_err(message),
+        ErrorKind::Io => match number_of(&error) {
+            // Python makes it what fits the number, such as FileNotFoundError.
+            Some(number) => PyOSError::new_err((number, message)),
+            None => PyOSError::new_err(message),
+        },
         _ => PyRuntimeError::new_err(message),
     }
+}
+
+/// The number that the system gave an error of a file.
+fn number_of(error: &Error) -> Option<i32> {
+    std::error::Error::source(error)?
+        .downcast_ref::<std::io::Error>()?
+        .raw_os_error()
 }
 
 /// A text that may quote what the caller gave: beyond a length nobody reads, the middle is left out.

@@ -4,7 +4,7 @@
 //! [`cell`] (how an object is shared between threads), [`holder`] and [`together`] (one and several of any type), [`source`] (which
 //! array of which object),
 //! [`placement`], [`numeric`] and [`bulk`] (what every class can do), `objects` (one file per class), `interop` (one
-//! file per protocol), [`errors`] (which exception).
+//! file per protocol), [`scene`] (documents and proxies), [`io`] (volumes in files), [`errors`] (which exception).
 
 mod args;
 mod bulk;
@@ -19,6 +19,7 @@ mod host_view;
 mod incoming;
 mod interop;
 mod interpreter;
+mod io;
 mod items;
 mod lease;
 mod log;
@@ -26,6 +27,7 @@ mod numeric;
 mod objects;
 mod persist;
 mod placement;
+mod scene;
 mod source;
 mod stream;
 mod together;
@@ -64,7 +66,9 @@ fn classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<objects::float_collection::FloatCollection>()?;
     module.add_class::<objects::line_collection::LineCollection>()?;
     module.add_class::<objects::muon_scatter_collection::MuonScatterCollection>()?;
-    module.add_class::<objects::geant_event_collection::GeantEventCollection>()
+    module.add_class::<objects::geant_event_collection::GeantEventCollection>()?;
+    module.add_class::<objects::recipe::Recipe>()?;
+    module.add_class::<scene::proxy::Proxy>()
 }
 
 fn exceptions(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -74,6 +78,7 @@ fn exceptions(module: &Bound<'_, PyModule>) -> PyResult<()> {
         "DeviceUnavailableError",
         py.get_type::<errors::DeviceUnavailableError>(),
     )?;
+    module.add("FormatError", py.get_type::<errors::FormatError>())?;
     module.add("ResidencyError", py.get_type::<errors::ResidencyError>())?;
     module.add("ForkedError", py.get_type::<errors::ForkedError>())?;
     module.add(
@@ -89,5 +94,13 @@ fn functions(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(device::device_memory_info, module)?)?;
     module.add_function(wrap_pyfunction!(device::device_held, module)?)?;
     module.add_function(wrap_pyfunction!(device::device_errors, module)?)?;
-    module.add_function(wrap_pyfunction!(log::placement_log, module)?)
+    module.add_function(wrap_pyfunction!(log::placement_log, module)?)?;
+    module.add_function(wrap_pyfunction!(scene::document::load_document, module)?)?;
+    module.add_function(wrap_pyfunction!(scene::document::save_document, module)?)?;
+    module.add_function(wrap_pyfunction!(scene::document::size_of, module)?)?;
+    module.add_function(wrap_pyfunction!(scene::proxy::unwrap, module)?)?;
+    module.add_function(wrap_pyfunction!(io::read_image, module)?)?;
+    module.add_function(wrap_pyfunction!(io::read_multi_image, module)?)?;
+    module.add_function(wrap_pyfunction!(io::write_image, module)?)?;
+    module.add_function(wrap_pyfunction!(io::image_info, module)?)
 }

@@ -9,6 +9,7 @@ use crate::compute;
 use crate::compute::elementwise::{self, Target};
 use crate::compute::operand::{Value, is_number};
 use crate::placement::Placed;
+use crate::scene::proxy::own;
 use crate::source::Source;
 use crate::view::ArrayView;
 
@@ -33,7 +34,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Term<'py> {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        if object.cast::<Numeric>().is_ok() || is_number(&object)? {
+        if own::<Numeric>(&object)?.is_some() || is_number(&object)? {
             return Ok(Term(object.to_owned()));
         }
         Err(PyTypeError::new_err(

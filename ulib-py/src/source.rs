@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use ulib_core::{DType, Error, ErrorKind, Layout, Result};
 use ulib_device::Block;
+use ulib_math::scene::SceneObject;
 use ulib_math::view::ViewMut;
 use ulib_math::{Bulk, BulkArray, DataOrder, Grid, Placed};
 
@@ -14,6 +15,9 @@ pub(crate) use crate::holder::Holder;
 pub(crate) trait Object: Send + Sync + 'static {
     /// The placement property.
     fn placed(&self) -> &dyn Placed;
+
+    /// What the object is in a scene and in a document.
+    fn scene(&self) -> &dyn SceneObject;
 
     /// The arrays of the object; none when its elements can never be on a device.
     fn arrays(&self) -> Option<&dyn BulkArray>;

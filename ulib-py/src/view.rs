@@ -8,6 +8,7 @@ use pyo3::types::PyTuple;
 
 use crate::bulk::BulkArray;
 use crate::errors::IntoPyResult;
+use crate::scene::proxy;
 use crate::source::{Holder, Source, Which};
 
 /// An array over the memory of an object: the grid of an image, or one field of every element.
@@ -38,8 +39,8 @@ impl ArrayView {
             holder,
             which: Which::Field(name.to_owned()),
         };
-        match given.cast::<BulkArray>() {
-            Ok(view) if view.get().source.is(&own) => Ok(()),
+        match proxy::own::<BulkArray>(given)? {
+            Some(view) if view.get().source.is(&own) => Ok(()),
             _ => Err(PyAttributeError::new_err(format!(
                 "{name} cannot be replaced; {name}.SetValues() sets its elements"
             ))),

@@ -7,10 +7,11 @@ use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use ulib_core::{Context, Error, ErrorKind, PreferredDevice, Result};
+use ulib_device::hooks;
 
 use super::classes::Classes;
 use super::object::{ObjectReader, ObjectWriter, SceneObject, shortened};
-use super::section::{Place, Section, checksum, encode};
+use super::section::{PART, Place, Section, checksum, encode};
 use super::xml::{Element, Tag, Tags, escaped, escaped_attribute, truncated, wrong};
 use crate::io::AtomicFile;
 
@@ -194,9 +195,16 @@ impl DocumentWriter {
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(mut opened) => {
                     self.files.insert(path.clone());
+                    let mut done = 0;
+                    for part in bytes.chunks(PART) {
+                        opened
+                            .write_all(part)
+                            .map_err(|error| io("write", &path, error))?;
+                        done += part.len() as u64;
+                        hooks::poll(done, bytes.len() as u64)?;
+                    }
                     opened
-                        .write_all(bytes)
-                        .and_then(|()| opened.sync_all())
+                        .sync_all()
                         .map_err(|error| io("write", &path, error))?;
                     let folder = folder.file_name().unwrap_or_default().to_string_lossy();
                     return Ok(format!("{folder}/{file}"));

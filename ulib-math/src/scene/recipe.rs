@@ -74,6 +74,14 @@ impl Recipe {
         }
     }
 
+    /// Replaces all parameters. Of two with one name the later one stays.
+    pub fn set_parameters(&mut self, parameters: impl IntoIterator<Item = (String, String)>) {
+        self.parameters.clear();
+        for (name, value) in parameters {
+            self.set_parameter(&name, value);
+        }
+    }
+
     pub(super) fn load(reader: &ObjectReader<'_>) -> Result<Box<dyn SceneObject>> {
         let mut recipe = Recipe::new(reader.text("Source")?);
         for (name, value) in reader.items() {

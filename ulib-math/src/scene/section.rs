@@ -11,12 +11,13 @@ use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use flate2::{Compression, Crc};
 use ulib_core::{Error, Result};
+use ulib_device::hooks;
 
 /// The largest ratio at which deflate can compress, a little more than it is.
 const DEFLATE_RATIO: usize = 1040;
 
-/// Bytes that are read and checked at a time.
-const PART: usize = 1 << 20;
+/// Bytes that are read and checked, or written, at a time.
+pub(super) const PART: usize = 1 << 20;
 
 /// Bulk data as the document describes it; the bytes themselves are read by whoever has room for them.
 #[derive(Debug)]
@@ -93,12 +94,14 @@ impl Section {
     }
 
     fn fill(&self, mut stream: impl Read, target: &mut [u8]) -> Result<()> {
-        let mut crc = Crc::new();
+        let (mut crc, mut done) = (Crc::new(), 0);
         for part in target.chunks_mut(PART) {
             stream
                 .read_exact(part)
                 .map_err(|error| self.failed(error))?;
             crc.update(part);
+            done += part.len() as u64;
+            hooks::poll(done, self.bytes as u64)?;
         }
         if stream.read(&mut [0]).map_err(|error| self.failed(error))? != 0 {
             return Err(self.malformed(

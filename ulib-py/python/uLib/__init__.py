@@ -15,6 +15,7 @@ from ._ulib import (
     EventTable,
     FloatCollection,
     ForkedError,
+    FormatError,
     GeantEventCollection,
     HostView,
     Image,
@@ -24,13 +25,14 @@ from ._ulib import (
     Numeric,
     OutOfMemoryError,
     Placed,
+    Recipe,
     ResidencyError,
     Transfers,
     VoxImage,
     __version__,
 )
 from . import _log as _log
-from . import device
+from . import device, io, scene
 
 __all__ = [
     "ArrayView",
@@ -41,6 +43,7 @@ __all__ = [
     "EventTable",
     "FloatCollection",
     "ForkedError",
+    "FormatError",
     "GeantEventCollection",
     "HostView",
     "Image",
@@ -50,9 +53,12 @@ __all__ = [
     "Numeric",
     "OutOfMemoryError",
     "Placed",
+    "Recipe",
     "ResidencyError",
     "Transfers",
     "VoxImage",
     "__version__",
     "device",
+    "io",
+    "scene",
 ]

@@ -16,6 +16,7 @@ use crate::incoming;
 use crate::interop::host_array::HostArray;
 use crate::interop::import::{DeviceArray, Incoming};
 use crate::numeric::Numeric as NumericClass;
+use crate::scene::proxy::own;
 use crate::source::{Desc, Object, Source, Which, block};
 use crate::together::{Objects, Others};
 
@@ -81,7 +82,7 @@ impl<T: DeviceStorable> Argument<T> {
             }
             Value::Given(name, object) => (name, object),
         };
-        if let Ok(own) = object.cast::<NumericClass>() {
+        if let Some(own) = own::<NumericClass>(object)? {
             return Ok(Argument {
                 name,
                 operand: Operand::Own(own.get().source.clone()),
@@ -113,7 +114,7 @@ impl AnyArray {
         name: &'static str,
         object: &Bound<'_, PyAny>,
     ) -> PyResult<(DType, Self)> {
-        if let Ok(own) = object.cast::<NumericClass>() {
+        if let Some(own) = own::<NumericClass>(object)? {
             let source = own.get().source.clone();
             let dtype = source.dtype(object.py()).py()?;
             return Ok((dtype, AnyArray::Own(source)));
@@ -160,9 +161,9 @@ fn refuse_single(op: &str, name: &str, object: &Bound<'_, PyAny>) -> PyResult<()
 
 /// The object that `out` is.
 pub(crate) fn output(op: &str, out: &Bound<'_, PyAny>) -> PyResult<Source> {
-    match out.cast::<NumericClass>() {
-        Ok(own) => Ok(own.get().source.clone()),
-        Err(_) => Err(PyTypeError::new_err(format!(
+    match own::<NumericClass>(out)? {
+        Some(own) => Ok(own.get().source.clone()),
+        None => Err(PyTypeError::new_err(format!(
             "{op}: out is a {}, not an object of uLib",
             out.get_type().fully_qualified_name()?
         ))),

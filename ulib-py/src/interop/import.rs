@@ -19,6 +19,7 @@ use crate::bulk::BulkArray;
 use crate::cell::drop_detached;
 use crate::errors::IntoPyResult;
 use crate::items::{items, refuse_masked};
+use crate::scene::proxy::own;
 use crate::source::Source;
 
 const PROTOCOL: &str = "__cuda_array_interface__";
@@ -78,7 +79,7 @@ impl Incoming {
                 "{op}: bytes are no array of {dtype}"
             )));
         }
-        if let Ok(own) = object.cast::<BulkArray>() {
+        if let Some(own) = own::<BulkArray>(object)? {
             return match DeviceArray::from_own(py, &own.get().source)? {
                 Some(array) => Ok(Incoming::Device(array.of_type(dtype, op)?)),
                 None => Ok(Incoming::Host(HostArray::of(object, dtype, op)?)),

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 use ulib_core::{DType, DeviceStorable, Residency, Result, bytemuck};
+use ulib_math::scene::SceneObject;
 use ulib_math::{BulkArray, Collection, Placed};
 
 use crate::cell::Shared;
@@ -9,8 +10,15 @@ use crate::errors::IntoPyResult;
 use crate::items::zeros;
 use crate::source::{AnyViewMut, Object, Which};
 
-impl<T: DeviceStorable> Object for Collection<T> {
+impl<T: DeviceStorable> Object for Collection<T>
+where
+    Collection<T>: SceneObject,
+{
     fn placed(&self) -> &dyn Placed {
+        self
+    }
+
+    fn scene(&self) -> &dyn SceneObject {
         self
     }
 
@@ -49,7 +57,10 @@ pub(crate) fn repr<T: DeviceStorable>(
     shared: &Shared<Collection<T>>,
     name: &str,
     what: &str,
-) -> PyResult<String> {
+) -> PyResult<String>
+where
+    Collection<T>: SceneObject,
+{
     shared
         .read(py, |items| {
             Ok(format!(

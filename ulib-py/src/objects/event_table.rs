@@ -6,6 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple, PyType};
 use ulib_core::{DType, Error, Residency, Result, bytemuck};
+use ulib_math::scene::SceneObject;
 use ulib_math::{EventTable as Table, Placed};
 
 use crate::args::{self, Int, count, index_in, number, whole};
@@ -21,6 +22,10 @@ use crate::view::ArrayView;
 
 impl Object for Table {
     fn placed(&self) -> &dyn Placed {
+        self
+    }
+
+    fn scene(&self) -> &dyn SceneObject {
         self
     }
 
@@ -91,7 +96,7 @@ pub(crate) struct EventTable {
 }
 
 impl EventTable {
-    fn init(table: Table) -> PyClassInitializer<Self> {
+    pub(crate) fn init(table: Table) -> PyClassInitializer<Self> {
         let shared = Arc::new(Shared::new(table));
         BulkArray::bases(shared.clone(), Which::Own).add_subclass(EventTable { shared })
     }

@@ -26,7 +26,7 @@ pub(crate) struct FloatCollection {
 }
 
 impl FloatCollection {
-    fn init(items: Items) -> PyClassInitializer<Self> {
+    pub(crate) fn init(items: Items) -> PyClassInitializer<Self> {
         let shared = Arc::new(Shared::new(items));
         BulkArray::bases(shared.clone(), Which::Own).add_subclass(FloatCollection { shared })
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList, PyType};
 use ulib_core::{Error, PreferredDevice, Result};
+use ulib_math::scene::SceneObject;
 use ulib_math::{BulkArray, GeantEvent, GeantEventCollection as Events, Placed as _};
 
 use crate::args::{Int, index_in};
@@ -16,6 +17,10 @@ use crate::source::{AnyViewMut, Object, Which};
 
 impl Object for Events {
     fn placed(&self) -> &dyn ulib_math::Placed {
+        self
+    }
+
+    fn scene(&self) -> &dyn SceneObject {
         self
     }
 
@@ -55,7 +60,7 @@ fn pair(event: &GeantEvent) -> Event {
 }
 
 impl GeantEventCollection {
-    fn init(events: Events) -> PyClassInitializer<Self> {
+    pub(crate) fn init(events: Events) -> PyClassInitializer<Self> {
         let shared = Arc::new(Shared::new(events));
         PyClassInitializer::from(Placed {
             holder: shared.clone(),

@@ -23,7 +23,7 @@ pub(crate) struct LineCollection {
 }
 
 impl LineCollection {
-    fn init(items: Items) -> PyClassInitializer<Self> {
+    pub(crate) fn init(items: Items) -> PyClassInitializer<Self> {
         let shared = Arc::new(Shared::new(items));
         BulkArray::bases(shared.clone(), Which::Own).add_subclass(LineCollection { shared })
     }

@@ -8,4 +8,5 @@ pub(crate) mod image;
 pub(crate) mod line_collection;
 pub(crate) mod multi_vox_image;
 pub(crate) mod muon_scatter_collection;
+pub(crate) mod recipe;
 pub(crate) mod vox_image;

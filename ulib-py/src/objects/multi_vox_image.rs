@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
 use ulib_core::{Result, bytemuck};
+use ulib_math::scene::SceneObject;
 use ulib_math::{BulkArray, MultiVoxImage as Voxels, Placed};
 
 use super::image::{Image, dims_of, grid_of};
@@ -19,6 +20,10 @@ image_by_its_methods!([] Voxels);
 
 impl Object for Voxels {
     fn placed(&self) -> &dyn Placed {
+        self
+    }
+
+    fn scene(&self) -> &dyn SceneObject {
         self
     }
 
@@ -61,7 +66,7 @@ pub(crate) struct MultiVoxImage {
 }
 
 impl MultiVoxImage {
-    fn init(image: Voxels) -> PyClassInitializer<Self> {
+    pub(crate) fn init(image: Voxels) -> PyClassInitializer<Self> {
         let shared = Arc::new(Shared::new(image));
         Image::bases(shared.clone()).add_subclass(MultiVoxImage { shared })
     }

@@ -37,7 +37,7 @@ fn momentum_prime(object: &Bound<'_, PyAny>) -> PyResult<f32> {
 }
 
 impl MuonScatterCollection {
-    fn init(items: Items) -> PyClassInitializer<Self> {
+    pub(crate) fn init(items: Items) -> PyClassInitializer<Self> {
         let shared = Arc::new(Shared::new(items));
         BulkArray::bases(shared.clone(), Which::Own).add_subclass(MuonScatterCollection { shared })
     }

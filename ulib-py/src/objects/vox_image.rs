@@ -6,6 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyType};
 use ulib_core::{DType, DeviceStorable, Result, bytemuck};
+use ulib_math::scene::SceneObject;
 use ulib_math::view::ViewMut;
 use ulib_math::{
     BulkArray, DataOrder, Grid, Placed, VoxImage as Voxels, Voxel, VoxelValue, VoxelValueCount,
@@ -41,17 +42,25 @@ macro_rules! either {
 
 impl AnyImage {
     fn new(grid: Grid, order: DataOrder, voxel_bytes: i128) -> PyResult<Self> {
-        let mut any = match voxel_bytes {
-            8 => AnyImage::ValueCount(Voxels::with_grid(grid).py()?),
-            4 => AnyImage::Value(Voxels::with_grid(grid).py()?),
-            other => {
-                return Err(PyValueError::new_err(format!(
-                    "VoxImage: voxel_bytes {other} is neither 8 (Value and Count) nor 4 (Value)"
-                )));
-            }
+        let bytes = AnyImage::check_voxel_bytes("VoxImage", voxel_bytes)?;
+        let mut any = if bytes == size_of::<VoxelValue>() {
+            AnyImage::Value(Voxels::with_grid(grid).py()?)
+        } else {
+            AnyImage::ValueCount(Voxels::with_grid(grid).py()?)
         };
         either!(&mut any, image => image.set_order(order)).py()?;
         Ok(any)
+    }
+
+    /// The size of a voxel that there is, as a caller gave it.
+    pub(crate) fn check_voxel_bytes(op: &str, voxel_bytes: i128) -> PyResult<usize> {
+        match voxel_bytes {
+            4 => Ok(size_of::<VoxelValue>()),
+            8 => Ok(size_of::<VoxelValueCount>()),
+            other => Err(PyValueError::new_err(format!(
+                "{op}: voxel_bytes {other} is neither 8 (Value and Count) nor 4 (Value)"
+            ))),
+        }
     }
 
     fn voxel_bytes(&self) -> usize {
@@ -71,6 +80,10 @@ impl AnyImage {
 
 impl Object for AnyImage {
     fn placed(&self) -> &dyn Placed {
+        either!(self, image => image)
+    }
+
+    fn scene(&self) -> &dyn SceneObject {
         either!(self, image => image)
     }
 
@@ -150,7 +163,7 @@ impl VoxImage {
         Bound::new(py, VoxImage::init(image))
     }
 
-    fn init(image: AnyImage) -> PyClassInitializer<Self> {
+    pub(crate) fn init(image: AnyImage) -> PyClassInitializer<Self> {
         let shared = Arc::new(Shared::new(image));
         Image::bases(shared.clone()).add_subclass(VoxImage { shared })
     }

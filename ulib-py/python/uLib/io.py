@@ -1,0 +1,120 @@
+"""Volumes in files: ``.vti``, ``.vtk``, ``.mha`` and ``.mhd``, ``.nrrd`` and ``.nhdr``, ``.nii`` (read only), ``.npy`` and ``.npz``.
+
+Files are read and written without NumPy and without the other programs' libraries. Numbers become float32. A file appears
+whole or not at all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import _ulib
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable
+
+    from numpy.typing import DTypeLike
+
+__all__ = ["image_info", "read_image", "read_multi_image", "write_image"]
+
+_TYPESTRS = {
+    "float16": "<f2",
+    "float32": "<f4",
+    "float64": "<f8",
+    "int8": "|i1",
+    "int16": "<i2",
+    "int32": "<i4",
+    "int64": "<i8",
+    "uint8": "|u1",
+    "uint16": "<u2",
+    "uint32": "<u4",
+    "uint64": "<u8",
+}
+
+
+def read_image(
+    path: str | os.PathLike[str],
+    *,
+    scale: float = 1.0,
+    array: str | None = None,
+    component: int | None = None,
+    any_orientation: bool = False,
+    format: str | None = None,
+    voxel_bytes: int = 8,
+) -> _ulib.VoxImage:
+    """The image in a file, its numbers times ``scale``.
+
+    ``array`` and ``component`` say which one, where the file has several. Volumes whose axes are turned or flipped are refused
+    unless ``any_orientation``. ``format`` is found out from the content; else it is a name that ``image_info`` gives.
+    """
+    return _ulib.read_image(
+        path,
+        scale=scale,
+        array=array,
+        component=component,
+        any_orientation=any_orientation,
+        format=format,
+        voxel_bytes=voxel_bytes,
+    )
+
+
+def read_multi_image(
+    path: str | os.PathLike[str],
+    *,
+    scale: float = 1.0,
+    arrays: Iterable[str] = (),
+    any_orientation: bool = False,
+    format: str | None = None,
+) -> _ulib.MultiVoxImage:
+    """All components of an array in a file, or of several ``arrays``, each a channel."""
+    return _ulib.read_multi_image(
+        path, scale=scale, arrays=list(arrays), any_orientation=any_orientation, format=format
+    )
+
+
+def write_image(
+    image: Any,
+    path: str | os.PathLike[str],
+    *,
+    scale: float = 1.0,
+    dtype: DTypeLike = "float32",
+    array: str | Iterable[str] = (),
+    compressed: bool = False,
+    ascii: bool = False,
+    format: str | None = None,
+) -> None:
+    """Writes the values of a ``VoxImage``, or all of a ``MultiVoxImage``, times ``scale``, to a file whose name says the format.
+
+    ``dtype`` is the type of the numbers in the file; integers are the nearest ones. ``array`` names the array, or one array for each
+    channel. What is newer on a device comes home as one copy.
+    """
+    _ulib.write_image(
+        image,
+        path,
+        scale=scale,
+        dtype=_typestr(dtype),
+        array=[array] if isinstance(array, str) else list(array),
+        compressed=compressed,
+        ascii=ascii,
+        format=format,
+    )
+
+
+def image_info(path: str | os.PathLike[str], *, format: str | None = None) -> dict[str, Any]:
+    """What a file holds, without reading the numbers: ``format``, ``arrays`` and ``default``, the number of the one that
+    ``read_image`` takes.
+
+    Of each array: ``name``, ``typestr``, ``components``, ``dims``, ``spacing`` and ``origin``.
+    """
+    return _ulib.image_info(path, format=format)
+
+
+def _typestr(dtype: DTypeLike) -> str:
+    if isinstance(dtype, str) and dtype in _TYPESTRS:
+        return _TYPESTRS[dtype]
+    if isinstance(dtype, str) and dtype in _TYPESTRS.values():
+        return dtype
+    import numpy
+
+    return numpy.dtype(dtype).str

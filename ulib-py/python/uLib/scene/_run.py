@@ -1,0 +1,81 @@
+"""Runs recipes, and says where one failed."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .. import _ulib
+from ._context import Context
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from ._scene import Scene
+
+
+class RecipeError(Exception):
+    """A recipe failed: ``recipe`` is its name, ``line`` the line of its source (or None), ``__cause__`` the error itself."""
+
+    def __init__(self, recipe: str, line: int | None, reason: str) -> None:
+        super().__init__(recipe, line, reason)
+        self.recipe = recipe
+        self.line = line
+        self.reason = reason
+
+    def __str__(self) -> str:
+        where = "" if self.line is None else f", line {self.line}"
+        return f"recipe {self.recipe!r}{where}: {self.reason}"
+
+
+def run(
+    scene: Scene,
+    name: str,
+    log: Callable[[str], object],
+    progress: Callable[[float, float], object] | None,
+) -> Context:
+    """Runs the recipe of this name; the context that it was given."""
+    recipe = scene[name]
+    if not isinstance(recipe, _ulib.Recipe):
+        raise TypeError(f"run: {name!r} is a {type(recipe).__name__}, not a recipe")
+    source = recipe.Source
+    filename = f"<recipe {name!r}>"
+    # Without a time, so that nobody looks for a file of this name. Tracebacks then show the lines.
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    context = Context(scene, name, log, progress)
+    try:
+        # As programs have it; what is defined there knows its module by this name.
+        space: dict[str, Any] = {"__name__": "__recipe__", "__file__": filename}
+        exec(compile(source, filename, "exec", dont_inherit=True), space)
+        body = space.get("run")
+        if not callable(body):
+            raise RecipeError(name, None, "it has no function run(ctx)")
+        body(context)
+    except KeyboardInterrupt:
+        raise
+    except (Exception, SystemExit) as error:
+        if isinstance(error, RecipeError) and error.recipe == name:
+            raise
+        raise RecipeError(name, _line(error, filename), _words(error)) from error
+    return context
+
+
+def _line(error: BaseException, filename: str) -> int | None:
+    """The innermost line of the recipe that the error came through."""
+    if isinstance(error, SyntaxError) and error.filename == filename:
+        return error.lineno
+    line = None
+    traceback: TracebackType | None = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == filename:
+            line = traceback.tb_lineno
+        traceback = traceback.tb_next
+    return line
+
+
+def _words(error: BaseException) -> str:
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+    kind = type(error).__name__
+    return (f"{kind}: {text}" if text else kind) + notes

@@ -1,0 +1,77 @@
+"""What ``--set`` and ``--export`` of ``gcompose`` mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .. import _ulib, io
+from ._context import converted
+from .console import Usage
+
+if TYPE_CHECKING:
+    from ._scene import Scene
+
+
+def apply(scene: Scene, setting: str) -> None:
+    """Does what ``object.Property=value`` says; for a recipe also ``recipe.parameter=value``."""
+    name, rest = _after_name(scene, setting, ".", "--set", "OBJECT.PROPERTY=VALUE")
+    name_of_property, equals, text = rest.partition("=")
+    if not equals or not name_of_property:
+        raise Usage(f"--set: {setting!r} is not of the form OBJECT.PROPERTY=VALUE")
+    found = scene[name]
+    properties = _properties(found)
+    if name_of_property not in properties:
+        if isinstance(found, _ulib.Recipe):
+            found.SetParameter(name_of_property, text)
+            return
+        known = ", ".join(sorted(properties))
+        raise Usage(f"--set: a {type(found).__name__} has no property {name_of_property!r} to set; only {known}")
+    try:
+        getter, setter = properties[name_of_property]
+        setter(converted(text, getter(), name_of_property))
+    except (TypeError, ValueError, AttributeError) as error:
+        raise Usage(f"--set: {setting!r}: {error}") from error
+
+
+def _properties(found: Any) -> dict[str, tuple[Any, Any]]:
+    """The properties of an object that can be set to a text or numbers: how to ask and how to set each."""
+    fixed = {"Columns", "PreferredDevice", "Source"}
+    known = {
+        name: (lambda name=name: getattr(found, name), lambda value, name=name: setattr(found, name, value))
+        for name in fixed
+        if hasattr(type(found), name)
+    }
+    for name in ("Dims", "Spacing", "Origin", "Position", "DataOrder"):
+        getter, setter = getattr(found, f"Get{name}", None), getattr(found, f"Set{name}", None)
+        if getter is not None and setter is not None:
+            one = name == "DataOrder"
+            known[name] = (getter, setter if one else lambda values, setter=setter: setter(*values))
+    return known
+
+
+def split_export(scene: Scene, text: str) -> tuple[str, str]:
+    """The two sides of ``NAME=FILE``."""
+    name, path = _after_name(scene, text, "=", "--export", "NAME=FILE")
+    if not path:
+        raise Usage(f"--export: {text!r} is not of the form NAME=FILE")
+    return name, path
+
+
+def export(scene: Scene, name: str, path: str) -> None:
+    """Writes an object to a file in the format of its name."""
+    found = scene[name]
+    if not isinstance(found, _ulib.Image):
+        raise TypeError(f"--export: {name!r} is a {type(found).__name__}; only images can be exported")
+    io.write_image(found, path)
+
+
+def _after_name(scene: Scene, text: str, mark: str, option: str, form: str) -> tuple[str, str]:
+    """The name of an object at the start of ``text`` and what comes after ``mark``. Names may hold marks; the longest counts."""
+    names = [name for name in scene if text.startswith(name + mark)]
+    if names:
+        name = max(names, key=len)
+        return name, text[len(name) + len(mark) :]
+    if mark not in text:
+        raise Usage(f"{option}: {text!r} is not of the form {form}")
+    known = ", ".join(map(repr, scene)) or "none"
+    raise Usage(f"{option}: {text!r} begins with the name of no object; those of the scene: {known}")

@@ -1,0 +1,249 @@
+"""How ``gcompose`` shows a scene and what happens to it: as text, or as one JSON document."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from .. import _ulib, device
+from ._run import RecipeError
+from . import _run
+
+if TYPE_CHECKING:
+    from ._scene import Scene
+
+# Rows of a table that are shown.
+ROWS = 10
+# Larger tables count as filled without a look at what was in them.
+SMALL = 1 << 20
+
+
+class Text:
+    """Lines for people."""
+
+    def __init__(self) -> None:
+        self._colours = _is_terminal(sys.stdout) and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+        self._progress = _Progress()
+
+    def opened(self, path: str, scene: Scene) -> None:
+        count = len(scene)
+        print(f"{path}: {count} object{'' if count == 1 else 's'}", flush=True)
+        print(device.describe())
+        if scene:
+            heads = ("name", "class", "size", "prefers", "location")
+            rows = [
+                (name, type(found).__name__, _ulib.size_of(found), found.PreferredDevice, found.GetDataLocation())
+                for name, found in scene.items()
+            ]
+            self._columns([heads, *rows], head=True)
+
+    def run(self, scene: Scene, name: str) -> RecipeError | None:
+        """Runs one recipe and shows what it did."""
+        before = _tables(scene)
+        print(f"\nrunning {name!r}", flush=True)
+        progress = self._progress
+        start = time.perf_counter()
+        error = None
+        out = sys.stdout
+        sys.stdout = _Clearing(out, progress)
+        try:
+            _run.run(scene, name, print, progress.show)
+        except RecipeError as found:
+            error = found
+        finally:
+            sys.stdout = out
+            progress.clear()
+        if error is not None and isinstance(error.__cause__, BrokenPipeError):
+            return error
+        seconds = time.perf_counter() - start
+        print(f"{'failed' if error else 'done'} in {seconds:.2f} s; where everything is:")
+        self._columns([(f"  {name}", found.GetDataLocation()) for name, found in scene.items()])
+        for name, table in _filled(scene, before).items():
+            self._table(name, table)
+        sys.stdout.flush()
+        return error
+
+    def wrote(self, what: str, path: str, name: str | None = None) -> None:
+        print(f"{what} {path}" if name is None else f"{what} {name} to {path}")
+
+    def finished(self) -> None:
+        sys.stdout.flush()
+
+    def _columns(self, rows: list[tuple[str, ...]], head: bool = False) -> None:
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for at, row in enumerate(rows):
+            cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+            cells[-1] = self._coloured(row[-1]) if not (head and at == 0) else row[-1]
+            print("  ".join(cells))
+
+    def _coloured(self, location: str) -> str:
+        if not self._colours:
+            return location
+        # Green on a device, yellow where a reason stands.
+        number = 32 if location.startswith("Device") else 33 if " (" in location else 0
+        return f"\x1b[{number}m{location}\x1b[0m" if number else location
+
+    def _table(self, name: str, table: Any) -> None:
+        heads, rows = _cells(table, ROWS)
+        left = table.Rows - len(rows)
+        print(f"{name}: {table.Rows} row{'' if table.Rows == 1 else 's'}")
+        texts = [heads, *(tuple(map(_number, row)) for row in rows)]
+        widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+        for row in texts:
+            print("  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
+        if left > 0:
+            print(f"  ... {left} more")
+
+
+class Json:
+    """One JSON document on the standard output, and nothing else there: what recipes print is in it."""
+
+    def __init__(self) -> None:
+        self._document: dict[str, Any] = {"gcompose": _ulib.__version__}
+
+    def opened(self, path: str, scene: Scene) -> None:
+        self._document |= {"file": path, "device": device.describe(), "objects": _objects(scene), "runs": []}
+
+    def run(self, scene: Scene, name: str) -> RecipeError | None:
+        from contextlib import redirect_stdout
+        from io import StringIO
+
+        before = _tables(scene)
+        start = time.perf_counter()
+        error = None
+        with redirect_stdout(StringIO()) as said:
+            try:
+                _run.run(scene, name, print, None)
+            except RecipeError as found:
+                error = found
+        seconds = time.perf_counter() - start
+        self._document["runs"].append(
+            {
+                "recipe": name,
+                "seconds": round(seconds, 6),
+                "output": said.getvalue(),
+                "error": error and {"line": error.line, "message": error.reason},
+                "objects": _objects(scene),
+                "tables": {
+                    name: {"columns": heads, "rows": [list(map(_json_number, row)) for row in rows]}
+                    for name, table in _filled(scene, before).items()
+                    for heads, rows in [_cells(table, table.Rows)]
+                },
+            }
+        )
+        return error
+
+    def wrote(self, what: str, path: str, name: str | None = None) -> None:
+        if name is None:
+            self._document[what] = path
+        else:
+            self._document.setdefault(what, {})[name] = path
+
+    def finished(self) -> None:
+        import json
+
+        print(json.dumps(self._document, indent=2, allow_nan=False))
+
+
+def _objects(scene: Scene) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "class": type(found).__name__,
+            "size": _ulib.size_of(found),
+            "preferred": found.PreferredDevice,
+            "location": found.GetDataLocation(),
+        }
+        for name, found in scene.items()
+    ]
+
+
+def _tables(scene: Scene) -> dict[str, tuple[Any, str, bytes | None]]:
+    """What is in the tables of a scene, to see later which were filled. A small one is read, which never costs an upload."""
+    return {
+        name: (found, found.Columns, _content(found))
+        for name, found in scene.items()
+        if isinstance(found, _ulib.EventTable)
+    }
+
+
+def _content(table: Any) -> bytes | None:
+    columns = len(table.Columns.split(","))
+    return bytes(memoryview(table)) if table.Rows * columns * 8 <= SMALL else None
+
+
+def _filled(scene: Scene, before: dict[str, tuple[Any, str, bytes | None]]) -> dict[str, Any]:
+    """The tables with rows that are not what they were."""
+    filled = {}
+    for name, (table, columns, content) in _tables(scene).items():
+        old, old_columns, old_content = before.get(name, (None, "", b""))
+        same = old is table and old_columns == columns and content is not None and old_content == content
+        if table.Rows > 0 and not same:
+            filled[name] = table
+    return filled
+
+
+def _cells(table: Any, most: int) -> tuple[tuple[str, ...], list[list[float]]]:
+    """The heads and the first rows."""
+    heads: tuple[str, ...] = tuple(table.Columns.split(","))
+    cells: Any = memoryview(table)
+    rows = [[float(cells[row, column]) for column in range(len(heads))] for row in range(min(table.Rows, most))]
+    return heads, rows
+
+
+def _number(value: float) -> str:
+    return repr(value).removesuffix(".0")
+
+
+def _json_number(value: float) -> float | str:
+    """JSON has no words for what is not finite."""
+    return value if abs(value) < float("inf") else repr(value)
+
+
+def _is_terminal(stream: Any) -> bool:
+    return stream is not None and stream.isatty()
+
+
+class _Progress:
+    """One line on the terminal that says how far a recipe is."""
+
+    def __init__(self) -> None:
+        self._on = _is_terminal(sys.stderr)
+        self._shown = False
+        self._last = 0.0
+
+    def show(self, done: float, total: float) -> None:
+        now = time.monotonic()
+        if not self._on or (now - self._last < 0.05 and done < total):
+            return
+        self._last = now
+        share = min(max(done / total, 0.0), 1.0) if total else 1.0
+        bar = "#" * round(share * 30)
+        sys.stdout.flush()
+        sys.stderr.write(f"\r\x1b[K[{bar:<30}] {share:4.0%}  {done} of {total}")
+        sys.stderr.flush()
+        self._shown = True
+
+    def clear(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._shown = False
+
+
+class _Clearing:
+    """The standard output while a recipe runs: takes the progress line away first."""
+
+    def __init__(self, stream: Any, progress: _Progress) -> None:
+        self._stream = stream
+        self._progress = progress
+
+    def write(self, text: str) -> int:
+        self._progress.clear()
+        count: int = self._stream.write(text)
+        return count
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

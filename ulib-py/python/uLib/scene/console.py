@@ -1,0 +1,164 @@
+"""The command ``gcompose``: opens a scene, shows what is in it, runs its recipes and shows what they did."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Sequence
+
+# As the shell has them for a process that a signal ended.
+INTERRUPTED = 130
+NOBODY_READS = 141
+
+EXAMPLES = """\
+examples:
+  gcompose scene.gcx                              show the scene and run its recipes, in order
+  gcompose --no-run scene.gcx                     show what is inside; nothing of it is run
+  gcompose --set phantom.PreferredDevice=Host --set "sum slices.side=16" scene.gcx
+  gcompose --recipe "sum slices" --save done.gcx scene.gcx
+  gcompose --no-run --export phantom=phantom.vti scene.gcx
+  gcompose --json scene.gcx | jq .objects
+
+A recipe is a program: run those of people whom you trust. exit status: 0 all is well, 1 something failed, 2 the command line
+is wrong, 130 interrupted. ULIB_TRACEBACK=1 shows where in the program an error came from.
+"""
+
+
+class Usage(Exception):
+    """The command line asks for what cannot be."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; its exit status."""
+    try:
+        try:
+            return _compose(_parser().parse_args(arguments))
+        finally:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        return _failed("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        # Whatever is still to be written at the end goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NOBODY_READS
+    except Usage as error:
+        return _failed(f"{error}\n(gcompose --help lists the options)", 2)
+    except (OSError, ValueError, TypeError, RuntimeError, MemoryError) as error:
+        # What the library raises, which names the file and the cause.
+        return _failed(getattr(error, "strerror", None) or str(error), 1)
+
+
+def _failed(message: str, status: int) -> int:
+    if os.environ.get("ULIB_TRACEBACK") == "1":
+        from traceback import print_exc
+
+        print_exc()
+    print(f"gcompose: {message}", file=sys.stderr)
+    return status
+
+
+def _parser() -> ArgumentParser:
+    from argparse import ArgumentParser, RawDescriptionHelpFormatter
+
+    from .. import __version__
+
+    parser = ArgumentParser(
+        prog="gcompose",
+        description="Opens a scene, shows its objects, runs its recipes and shows what they did.",
+        epilog=EXAMPLES,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("file", metavar="FILE.gcx", help="the document of the scene")
+    parser.add_argument("--no-run", action="store_true", help="run no recipe")
+    parser.add_argument("--recipe", metavar="NAME", action="append", help="run this recipe only (may be repeated)")
+    parser.add_argument(
+        "--set",
+        metavar="OBJECT.PROPERTY=VALUE",
+        action="append",
+        default=[],
+        help="set a property of an object, or a parameter of a recipe, before anything is run (may be repeated)",
+    )
+    parser.add_argument("--device", choices=["host", "device"], help="what every object prefers, whatever the document says")
+    parser.add_argument("--save", metavar="OUT.gcx", help="write the scene to a document when all recipes have run")
+    parser.add_argument(
+        "--export",
+        metavar="NAME=FILE",
+        action="append",
+        default=[],
+        help="write an image to a file, in the format of its name: .vti .vtk .mha .mhd .nrrd .nhdr .npy .npz (may be repeated)",
+    )
+    parser.add_argument("--json", action="store_true", help="write one JSON document instead of text")
+    parser.add_argument("--version", action="version", version=f"gcompose {__version__}")
+    return parser
+
+
+def _compose(options: Namespace) -> int:
+    from . import Scene, _settings
+    from ._show import Json, Text
+
+    show = Json() if options.json else Text()
+    scene = Scene.load(options.file)
+    if options.device is not None:
+        for found in scene.values():
+            found.SetPreferredDevice(options.device.capitalize())
+    for setting in options.set:
+        _settings.apply(scene, setting)
+    recipes = _recipes(scene, options)
+    show.opened(options.file, scene)
+    for name in recipes:
+        error = show.run(scene, name)
+        if isinstance(error.__cause__ if error else None, BrokenPipeError):
+            raise BrokenPipeError
+        if error is not None:
+            show.finished()
+            status = _failed(f"{error}{_source_line(error)}", 1)
+            if options.save is not None or options.export:
+                print("gcompose: nothing was saved or exported, since a recipe failed", file=sys.stderr)
+            return status
+    if options.save is not None:
+        scene.save(options.save)
+        show.wrote("saved", options.save)
+    for export in options.export:
+        name, path = _settings.split_export(scene, export)
+        _settings.export(scene, name, path)
+        show.wrote("exported", path, name)
+    show.finished()
+    return 0
+
+
+def _recipes(scene: Scene, options: Namespace) -> list[str]:
+    """The names of the recipes to run."""
+    if options.no_run:
+        if options.recipe:
+            raise Usage("--recipe and --no-run exclude each other")
+        return []
+    if options.recipe is None:
+        return scene.recipes
+    for name in options.recipe:
+        if name not in scene.recipes:
+            known = ", ".join(map(repr, scene.recipes)) or "none"
+            raise Usage(f"--recipe: there is no recipe {name!r}; those of the scene: {known}")
+    names: list[str] = options.recipe
+    return names
+
+
+def _source_line(error: RecipeError) -> str:
+    """The line of the recipe in which it failed, to be shown below the message."""
+    if error.line is None:
+        return ""
+    from linecache import getline
+
+    text = getline(f"<recipe {error.recipe!r}>", error.line).strip()
+    return f"\n    {error.line} | {text}" if text else ""
+
+
+if TYPE_CHECKING:
+    from . import RecipeError, Scene
+
+if __name__ == "__main__":
+    sys.exit(main())
