@@ -7,14 +7,17 @@
 //! ```sh
 //! cargo run --example 02_images_on_the_gpu
 //! cargo run --example 02_images_on_the_gpu -- --volume anatomical.f32 33 41 25
+//! cargo run --example 02_images_on_the_gpu -- --scene assets/examples/math/02_images_on_the_gpu.gcx
 //! ```
 //!
-//! A volume is `NX * NY * NZ` little-endian 32-bit floats, x fastest.
+//! The last one writes the same job as a scene: the phantom, an empty table, and a recipe in Python that sums the slices. `gcompose`
+//! runs it. A volume is `NX * NY * NZ` little-endian 32-bit floats, x fastest.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ulib::core::{Error, Result};
+use ulib::math::scene::{Recipe, Scene};
 use ulib::math::{BulkArray, EventTable, Placed, VoxImage, ops};
 
 /// Voxels along each side of the phantom.
@@ -40,6 +43,7 @@ fn run(input: Input) -> Result<()> {
                 .to_string_lossy()
                 .into_owned(),
         ),
+        Input::Scene { file } => return scene()?.save(file),
     };
     let mut table = EventTable::new("slice,total")?;
     let [nx, ny, nz] = image.dims();
@@ -88,6 +92,21 @@ fn run(input: Input) -> Result<()> {
         copies.uploads, copies.downloads
     );
     check(&image, &table)
+}
+
+/// The job as a scene: both objects prefer the GPU, and so does the recipe, as what works there.
+pub(crate) fn scene() -> Result<Scene> {
+    let phantom = phantom()?;
+    let profile = EventTable::new("slice,total")?;
+    let recipe = Recipe::new(include_str!("recipes/02_sum_slices.py"));
+    for object in [&phantom as &dyn Placed, &profile, &recipe] {
+        object.set_preferred_device("Device".parse()?)?;
+    }
+    let mut scene = Scene::new();
+    scene.insert("phantom", phantom)?;
+    scene.insert("profile", profile)?;
+    scene.insert("sum slices", recipe)?;
+    Ok(scene)
 }
 
 /// Prints where both objects are.
@@ -171,10 +190,17 @@ fn check(image: &VoxImage, table: &EventTable) -> Result<()> {
     Ok(())
 }
 
-/// What the image is filled with.
+/// What the image is filled with, and where.
 enum Input {
     Phantom,
-    Volume { file: PathBuf, dims: [usize; 3] },
+    Volume {
+        file: PathBuf,
+        dims: [usize; 3],
+    },
+    /// Nothing: the job is written to this document.
+    Scene {
+        file: PathBuf,
+    },
 }
 
 impl Input {
@@ -192,6 +218,7 @@ impl Input {
                     dims,
                 })
             }
+            ["--scene", file] => Ok(Input::Scene { file: file.into() }),
             _ => Err(usage(&arguments)),
         }
     }
@@ -202,6 +229,6 @@ fn usage(arguments: &[String]) -> Error {
         "arguments",
         "the command line",
         format_args!("{:?}", arguments.join(" ")),
-        "nothing, or --volume FILE NX NY NZ",
+        "nothing, --volume FILE NX NY NZ, or --scene FILE",
     )
 }

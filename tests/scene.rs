@@ -15,6 +15,8 @@ mod common;
 mod damaged;
 #[path = "scene/documents.rs"]
 mod documents;
+#[path = "scene/example.rs"]
+mod example;
 #[path = "scene/files.rs"]
 mod files;
 #[path = "scene/old.rs"]

@@ -1,4 +1,4 @@
-//! Volumes in files: thin functions over `ulib_math::io`.
+//! Volumes and tables in files: thin functions over `ulib_math::io`.
 
 use std::any::Any;
 use std::path::PathBuf;
@@ -7,12 +7,16 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use ulib_core::{DType, Result};
-use ulib_math::io::{Format, ReadImage, WriteImage};
+use ulib_math::io::{self, Format, ReadImage, WriteImage};
 use ulib_math::scene::SceneObject;
-use ulib_math::{MultiVoxImage as MultiImage, VoxImage as Image, VoxelValue, VoxelValueCount};
+use ulib_math::{
+    EventTable as Table, MultiVoxImage as MultiImage, VoxImage as Image, VoxelValue,
+    VoxelValueCount,
+};
 
 use crate::args::Int;
 use crate::errors::IntoPyResult;
+use crate::objects::event_table::EventTable;
 use crate::objects::image::Image as AnyImageClass;
 use crate::objects::multi_vox_image::MultiVoxImage;
 use crate::objects::vox_image::{AnyImage, VoxImage};
@@ -152,6 +156,49 @@ fn write(writer: &WriteImage, object: &dyn SceneObject, path: &std::path::Path) 
         Some(image) => writer.multi_image(image, path),
         None => Err(crate::source::no_image()),
     }
+}
+
+/// The table in a file, or those of its columns that are named.
+#[pyfunction]
+#[pyo3(signature = (path, columns=None))]
+pub(crate) fn read_table(
+    py: Python<'_>,
+    path: PathBuf,
+    columns: Option<Vec<String>>,
+) -> PyResult<Bound<'_, EventTable>> {
+    let table = py
+        .detach(|| match &columns {
+            None => io::read_table(&path),
+            Some(columns) => {
+                let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+                io::read_columns(&path, &columns)
+            }
+        })
+        .py()?;
+    Bound::new(py, EventTable::init(table))
+}
+
+/// Writes a table to a file whose name says the format.
+#[pyfunction]
+#[pyo3(signature = (table, path))]
+pub(crate) fn write_table(table: &Bound<'_, PyAny>, path: PathBuf) -> PyResult<()> {
+    let Some(found) = own::<EventTable>(table)? else {
+        return Err(PyTypeError::new_err(format!(
+            "write_table: a {} is no EventTable",
+            table.get_type().fully_qualified_name()?
+        )));
+    };
+    let placed = found.into_any().cast_into::<Placed>()?;
+    let holder = &placed.get().holder;
+    holder
+        .read(table.py(), |object| {
+            let any: &dyn Any = object.scene();
+            match any.downcast_ref::<Table>() {
+                Some(table) => io::write_table(table, &path),
+                None => Err(crate::source::no_array()),
+            }
+        })
+        .py()
 }
 
 /// What a file holds, without the numbers: its format, and of each array the name, type, components, sides and place.

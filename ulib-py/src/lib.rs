@@ -4,7 +4,7 @@
 //! [`cell`] (how an object is shared between threads), [`holder`] and [`together`] (one and several of any type), [`source`] (which
 //! array of which object),
 //! [`placement`], [`numeric`] and [`bulk`] (what every class can do), `objects` (one file per class), `interop` (one
-//! file per protocol), [`scene`] (documents and proxies), [`io`] (volumes in files), [`errors`] (which exception).
+//! file per protocol), [`scene`] (documents and proxies), [`io`] and [`picture`] (files and pictures), [`errors`] (which exception).
 
 mod args;
 mod bulk;
@@ -26,6 +26,7 @@ mod log;
 mod numeric;
 mod objects;
 mod persist;
+mod picture;
 mod placement;
 mod scene;
 mod source;
@@ -102,5 +103,10 @@ fn functions(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(io::read_image, module)?)?;
     module.add_function(wrap_pyfunction!(io::read_multi_image, module)?)?;
     module.add_function(wrap_pyfunction!(io::write_image, module)?)?;
-    module.add_function(wrap_pyfunction!(io::image_info, module)?)
+    module.add_function(wrap_pyfunction!(io::image_info, module)?)?;
+    module.add_function(wrap_pyfunction!(io::read_table, module)?)?;
+    module.add_function(wrap_pyfunction!(io::write_table, module)?)?;
+    module.add_function(wrap_pyfunction!(picture::render_image, module)?)?;
+    module.add_function(wrap_pyfunction!(picture::plot_table, module)?)?;
+    module.add_function(wrap_pyfunction!(picture::plot_profile, module)?)
 }

@@ -317,7 +317,7 @@ pub(crate) fn block(object: &dyn Object) -> Result<&Block> {
     }
 }
 
-fn no_array() -> Error {
+pub(crate) fn no_array() -> Error {
     Error::new(
         ErrorKind::Residency,
         "these elements are more than their bytes: there is no array of them",

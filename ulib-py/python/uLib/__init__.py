@@ -32,7 +32,7 @@ from ._ulib import (
     __version__,
 )
 from . import _log as _log
-from . import device, io, scene
+from . import device, io, picture, scene
 
 __all__ = [
     "ArrayView",
@@ -60,5 +60,6 @@ __all__ = [
     "__version__",
     "device",
     "io",
+    "picture",
     "scene",
 ]

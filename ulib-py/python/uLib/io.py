@@ -1,4 +1,7 @@
-"""Volumes in files: ``.vti``, ``.vtk``, ``.mha`` and ``.mhd``, ``.nrrd`` and ``.nhdr``, ``.nii`` (read only), ``.npy`` and ``.npz``.
+"""Volumes and tables in files.
+
+Volumes: ``.vti``, ``.vtk``, ``.mha`` and ``.mhd``, ``.nrrd`` and ``.nhdr``, ``.nii`` (read only), ``.npy`` and ``.npz``.
+Tables: ``.csv``, ``.tsv`` and ``.parquet``.
 
 Files are read and written without NumPy and without the other programs' libraries. Numbers become float32. A file appears
 whole or not at all.
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike
 
-__all__ = ["image_info", "read_image", "read_multi_image", "write_image"]
+__all__ = ["image_info", "read_image", "read_multi_image", "read_table", "write_image", "write_table"]
 
 _TYPESTRS = {
     "float16": "<f2",
@@ -108,6 +111,16 @@ def image_info(path: str | os.PathLike[str], *, format: str | None = None) -> di
     Of each array: ``name``, ``typestr``, ``components``, ``dims``, ``spacing`` and ``origin``.
     """
     return _ulib.image_info(path, format=format)
+
+
+def read_table(path: str | os.PathLike[str], columns: Iterable[str] | None = None) -> _ulib.EventTable:
+    """The table in a file, or the ``columns`` of it in that order."""
+    return _ulib.read_table(path, None if columns is None else list(columns))
+
+
+def write_table(table: Any, path: str | os.PathLike[str]) -> None:
+    """Writes an ``EventTable`` to a file whose name says the format; it reads back as the same numbers."""
+    _ulib.write_table(table, path)
 
 
 def _typestr(dtype: DTypeLike) -> str:

@@ -44,8 +44,7 @@ def _properties(found: Any) -> dict[str, tuple[Any, Any]]:
     for name in ("Dims", "Spacing", "Origin", "Position", "DataOrder"):
         getter, setter = getattr(found, f"Get{name}", None), getattr(found, f"Set{name}", None)
         if getter is not None and setter is not None:
-            one = name == "DataOrder"
-            known[name] = (getter, setter if one else lambda values, setter=setter: setter(*values))
+            known[name] = (getter, (lambda sides, setter=setter: setter(*sides)) if name == "Dims" else setter)
     return known
 
 
@@ -60,9 +59,12 @@ def split_export(scene: Scene, text: str) -> tuple[str, str]:
 def export(scene: Scene, name: str, path: str) -> None:
     """Writes an object to a file in the format of its name."""
     found = scene[name]
-    if not isinstance(found, _ulib.Image):
-        raise TypeError(f"--export: {name!r} is a {type(found).__name__}; only images can be exported")
-    io.write_image(found, path)
+    if isinstance(found, _ulib.Image):
+        io.write_image(found, path)
+    elif isinstance(found, _ulib.EventTable):
+        io.write_table(found, path)
+    else:
+        raise TypeError(f"--export: {name!r} is a {type(found).__name__}; only images and tables can be exported")
 
 
 def _after_name(scene: Scene, text: str, mark: str, option: str, form: str) -> tuple[str, str]:

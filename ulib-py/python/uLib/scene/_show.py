@@ -139,7 +139,7 @@ class Json:
         if name is None:
             self._document[what] = path
         else:
-            self._document.setdefault(what, {})[name] = path
+            self._document.setdefault(what, {}).setdefault(name, []).append(path)
 
     def finished(self) -> None:
         import json

@@ -21,6 +21,7 @@ examples:
   gcompose --set phantom.PreferredDevice=Host --set "sum slices.side=16" scene.gcx
   gcompose --recipe "sum slices" --save done.gcx scene.gcx
   gcompose --no-run --export phantom=phantom.vti scene.gcx
+  gcompose --png pictures scene.gcx
   gcompose --json scene.gcx | jq .objects
 
 A recipe is a program: run those of people whom you trust. exit status: 0 all is well, 1 something failed, 2 the command line
@@ -40,23 +41,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             sys.stdout.flush()
     except KeyboardInterrupt:
-        return _failed("interrupted", INTERRUPTED)
+        return _failed("interrupted", INTERRUPTED, None)
     except BrokenPipeError:
         # Whatever is still to be written at the end goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NOBODY_READS
     except Usage as error:
-        return _failed(f"{error}\n(gcompose --help lists the options)", 2)
+        return _failed(f"{error}\n(gcompose --help lists the options)", 2, error)
     except (OSError, ValueError, TypeError, RuntimeError, MemoryError) as error:
         # What the library raises, which names the file and the cause.
-        return _failed(getattr(error, "strerror", None) or str(error), 1)
+        return _failed(getattr(error, "strerror", None) or str(error), 1, error)
 
 
-def _failed(message: str, status: int) -> int:
-    if os.environ.get("ULIB_TRACEBACK") == "1":
-        from traceback import print_exc
+def _failed(message: str, status: int, error: BaseException | None) -> int:
+    if error is not None and os.environ.get("ULIB_TRACEBACK") == "1":
+        from traceback import print_exception
 
-        print_exc()
+        print_exception(error)
     print(f"gcompose: {message}", file=sys.stderr)
     return status
 
@@ -90,7 +91,11 @@ def _parser() -> ArgumentParser:
         metavar="NAME=FILE",
         action="append",
         default=[],
-        help="write an image to a file, in the format of its name: .vti .vtk .mha .mhd .nrrd .nhdr .npy .npz (may be repeated)",
+        help="write an object to a file in the format of its name: images as .vti .vtk .mha .mhd .nrrd .nhdr .npy .npz, "
+        "tables as .csv .tsv .parquet (may be repeated)",
+    )
+    parser.add_argument(
+        "--png", metavar="DIR", help="write pictures into a folder: slices and projections of images, plots of tables"
     )
     parser.add_argument("--json", action="store_true", help="write one JSON document instead of text")
     parser.add_argument("--version", action="version", version=f"gcompose {__version__}")
@@ -98,7 +103,7 @@ def _parser() -> ArgumentParser:
 
 
 def _compose(options: Namespace) -> int:
-    from . import Scene, _settings
+    from . import Scene, _pictures, _settings
     from ._show import Json, Text
 
     show = Json() if options.json else Text()
@@ -116,9 +121,9 @@ def _compose(options: Namespace) -> int:
             raise BrokenPipeError
         if error is not None:
             show.finished()
-            status = _failed(f"{error}{_source_line(error)}", 1)
-            if options.save is not None or options.export:
-                print("gcompose: nothing was saved or exported, since a recipe failed", file=sys.stderr)
+            status = _failed(f"{error}{_source_line(error)}", 1, error)
+            if options.save is not None or options.export or options.png is not None:
+                print("gcompose: nothing was saved, exported or drawn, since a recipe failed", file=sys.stderr)
             return status
     if options.save is not None:
         scene.save(options.save)
@@ -127,6 +132,9 @@ def _compose(options: Namespace) -> int:
         name, path = _settings.split_export(scene, export)
         _settings.export(scene, name, path)
         show.wrote("exported", path, name)
+    if options.png is not None:
+        for name, path in _pictures.write(scene, options.png):
+            show.wrote("drawn", path, name)
     show.finished()
     return 0
 

@@ -1,0 +1,338 @@
+"""The command ``gcompose``, started as a user starts it."""
+
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import uLib
+from uLib.scene import Scene
+
+# As installed, and where that is not on the path as the module behind it.
+FOUND = shutil.which("gcompose", path=str(pathlib.Path(sys.executable).parent))
+COMMAND = [FOUND] if FOUND else [sys.executable, "-m", "uLib.scene.console"]
+
+
+def gcompose(*arguments, **environment):
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)], env=os.environ | environment, capture_output=True, text=True, timeout=120
+    )
+
+
+RECIPE = """
+def run(ctx):
+    image = ctx['phantom']
+    factor = ctx.parameter('factor', 2.0)
+    print('printed', image.GetDataLocation())
+    for x, total in enumerate(image.Sum(axis=(0, 1))):
+        ctx.profile.AddRow([x, factor * total])
+        ctx.progress(x + 1, 12)
+    ctx.log('filled', ctx.profile.Rows)
+    ctx.refresh()
+"""
+VALUES = np.arange(12 * 3 * 2, dtype=np.float32)
+# Of slices of constant x, doubled.
+TOTALS = [2 * sum(range(x, 72, 12)) for x in range(12)]
+
+
+@pytest.fixture
+def path(tmp_path):
+    scene = Scene()
+    scene["phantom"] = uLib.VoxImage(12, 3, 2)
+    scene["phantom"].SetValues(VALUES)
+    scene["profile"] = uLib.EventTable("slice,total")
+    scene["sum.slices = all"] = uLib.Recipe(RECIPE)
+    for found in scene.values():
+        found.PreferredDevice = "Device"
+    scene.save(tmp_path / "scene.gcx")
+    return tmp_path / "scene.gcx"
+
+
+def add(path, name, source):
+    scene = Scene.load(path)
+    scene[name] = uLib.Recipe(source)
+    scene.save(path)
+
+
+def test_it_shows_the_scene_and_runs_it(path, mode):
+    there = "Host (" if mode == "nodriver" else "Device: "
+    done = gcompose(path)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"{path}: 3 objects"
+    assert lines[1].split(",")[0] == uLib.device.describe().split(",")[0]
+    assert lines[2].split() == ["name", "class", "size", "prefers", "location"]
+    assert lines[3].startswith("phantom           VoxImage    12 x 3 x 2 voxels   Device   ")
+    assert lines[4].startswith("profile           EventTable  0 rows x 2 columns  Device   ")
+    assert lines[5] == (
+        "sum.slices = all  Recipe      10 lines            Device   Host (these recipes cannot be copied to a device)"
+    )
+    assert lines[6:8] == ["", "running 'sum.slices = all'"]
+    assert lines[8].startswith(f"printed {there}")
+    assert lines[9] == "filled 12"
+    assert re.fullmatch(r"done in \d+\.\d\d s; where everything is:", lines[10])
+    assert lines[11].startswith(f"  phantom           {there}") and lines[12].startswith(f"  profile           {there}")
+    assert lines[14:16] == ["profile: 12 rows", "  slice  total"]
+    assert lines[16:26] == [f"  {x:>5}  {total:>5}" for x, total in enumerate(TOTALS[:10])]
+    assert lines[26:] == ["  ... 2 more"]
+
+
+def test_json_is_one_document_and_nothing_else(path):
+    done = gcompose("--json", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    document = json.loads(done.stdout)
+    assert document["gcompose"] == uLib.__version__
+    assert [found["name"] for found in document["objects"]] == ["phantom", "profile", "sum.slices = all"]
+    assert document["objects"][0] | {"location": ""} == {
+        "name": "phantom",
+        "class": "VoxImage",
+        "size": "12 x 3 x 2 voxels",
+        "preferred": "Device",
+        "location": "",
+    }
+    (run,) = document["runs"]
+    assert (run["recipe"], run["error"]) == ("sum.slices = all", None)
+    assert run["output"].startswith("printed ") and run["output"].endswith("filled 12\n")
+    assert run["objects"][1]["size"] == "12 rows x 2 columns"
+    assert run["tables"] == {"profile": {"columns": ["slice", "total"], "rows": [[x, total] for x, total in enumerate(TOTALS)]}}
+
+
+def test_json_has_words_for_numbers_that_are_not_finite(path):
+    add(path, "nan", "def run(ctx):\n    ctx.profile.Clear()\n    ctx.profile.AddRow([float('nan'), float('-inf')])\n")
+    document = json.loads(gcompose("--json", "--recipe", "nan", path).stdout, parse_constant=pytest.fail)
+    assert document["runs"][0]["tables"]["profile"]["rows"] == [["nan", "-inf"]]
+
+
+def test_no_run_runs_nothing(path, tmp_path):
+    add(path, "trap", f"open({str(tmp_path / 'ran')!r}, 'w')\ndef run(ctx): pass\n")
+    done = gcompose("--no-run", path)
+    assert done.returncode == 0
+    assert "running" not in done.stdout and len(done.stdout.splitlines()) == 7
+    assert not (tmp_path / "ran").exists()
+    assert gcompose("--recipe", "trap", path).returncode == 0
+    assert (tmp_path / "ran").exists()
+
+
+def test_recipes_by_name_in_the_order_given(path):
+    add(path, "first", "def run(ctx): print('1')\n")
+    add(path, "second", "def run(ctx): print('2')\n")
+    done = gcompose("--recipe", "second", "--recipe", "first", path)
+    assert re.findall(r"^running .*|^[12]$", done.stdout, re.MULTILINE) == ["running 'second'", "2", "running 'first'", "1"]
+    done = gcompose("--recipe", "third", path)
+    assert done.returncode == 2
+    assert "there is no recipe 'third'; those of the scene: 'sum.slices = all', 'first', 'second'" in done.stderr
+
+
+def test_set_changes_properties_and_parameters(path, tmp_path):
+    out = tmp_path / "out.gcx"
+    done = gcompose(
+        "--set", "phantom.PreferredDevice=Host", "--set", "phantom.Spacing=0.5, 1, 2", "--set", "phantom.DataOrder=ZYX",
+        "--set", "profile.Columns=x,sum=1", "--set", "sum.slices = all.factor=1e1", "--save", out, path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == f"saved {out}"
+    scene = Scene.load(out)
+    assert (scene["phantom"].PreferredDevice, scene["phantom"].GetSpacing()) == ("Host", (0.5, 1, 2))
+    assert (scene["profile"].Columns, scene["profile"].Rows) == ("x,sum=1", 12)
+    assert [total for _, total in scene["profile"]] == [5 * total for total in TOTALS]
+    assert scene["sum.slices = all"].Parameters == {"factor": "1e1"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("phantom", "is not of the form OBJECT.PROPERTY=VALUE"),
+        ("phantom.PreferredDevice", "is not of the form"),
+        ("nobody.X=1", "begins with the name of no object; those of the scene: 'phantom', 'profile', 'sum.slices = all'"),
+        ("phantom.Nothing=1", "a VoxImage has no property 'Nothing' to set; only DataOrder, Dims, Origin, Position, PreferredDevice"),
+        ("phantom.PreferredDevice=Moon", "Moon"),
+        ("phantom.Spacing=one", "Spacing is 'one', which is no tuple"),
+        ("phantom.Spacing=1,2", "--set: 'phantom.Spacing=1,2'"),
+    ],
+)
+def test_settings_that_cannot_be(path, setting, message):
+    done = gcompose("--set", setting, path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("gcompose: --set: ") and message in done.stderr
+
+
+def test_device_says_what_everything_prefers(path, tmp_path):
+    out = tmp_path / "out.gcx"
+    done = gcompose("--device", "host", "--no-run", "--save", out, path)
+    assert done.returncode == 0
+    assert {found.PreferredDevice for found in Scene.load(out).values()} == {"Host"}
+    gcompose("--device", "device", "--no-run", "--save", out, out)
+    assert {found.PreferredDevice for found in Scene.load(out).values()} == {"Device"}
+
+
+def test_export_writes_images_and_tables(path, tmp_path):
+    npy, csv = tmp_path / "a=b.npy", tmp_path / "profile.csv"
+    done = gcompose("--export", f"phantom={npy}", "--export", f"profile={csv}", path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-2:] == [f"exported phantom to {npy}", f"exported profile to {csv}"]
+    np.testing.assert_array_equal(np.load(npy), VALUES.reshape(2, 3, 12))
+    assert np.loadtxt(csv, delimiter=",", skiprows=1).tolist() == [[x, total] for x, total in enumerate(TOTALS)]
+    for text, status, message in [
+        (f"phantom={tmp_path}/x.gif", 1, "x.gif"),
+        (f"sum.slices = all={tmp_path}/x.npy", 1, "only images and tables can be exported"),
+        (f"phantom={tmp_path}/nowhere/x.npy", 1, "nowhere"),
+        ("phantom", 2, "not of the form NAME=FILE"),
+        ("nobody=x.npy", 2, "begins with the name of no object"),
+    ]:
+        done = gcompose("--no-run", "--export", text, path)
+        assert done.returncode == status
+        assert done.stderr.startswith("gcompose: ") and message in done.stderr and "Traceback" not in done.stderr
+
+
+def test_png_draws_images_and_tables(path, tmp_path):
+    add(path, "more", "import uLib\ndef run(ctx):\n    for name in 'a/b', 'A:B', '..':\n        ctx[name] = uLib.VoxImage(2, 2, 2)\n")
+    done = gcompose("--png", tmp_path / "pictures", "--json", path)
+    assert done.returncode == 0, done.stderr
+    written = {str(found) for found in (tmp_path / "pictures").iterdir()}
+    drawn = json.loads(done.stdout)["drawn"]
+    assert {file for files in drawn.values() for file in files} == written and len(written) == 4 * 7 + 1
+    assert drawn["profile"] == [str(tmp_path / "pictures" / "profile.png")]
+    assert all(pathlib.Path(file).read_bytes().startswith(b"\x89PNG\r\n") for file in written)
+
+
+FAILS = """
+def run(ctx):
+    ctx.profile.AddRow([1, 2])
+    helper(0)
+
+def helper(zero):
+    return 1 / zero
+"""
+
+
+def test_a_recipe_that_fails(path, tmp_path):
+    add(path, "bad", FAILS)
+    add(path, "after", "def run(ctx): print('not reached')\n")
+    out = tmp_path / "out.gcx"
+    done = gcompose("--recipe", "bad", "--recipe", "after", "--save", out, path)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "gcompose: recipe 'bad', line 7: ZeroDivisionError: division by zero\n"
+        "    7 | return 1 / zero\n"
+        "gcompose: nothing was saved, exported or drawn, since a recipe failed\n"
+    )
+    # What it did stays visible.
+    assert "failed in " in done.stdout and "profile: 1 row\n  slice  total\n      1      2\n" in done.stdout
+    assert "not reached" not in done.stdout and not out.exists()
+    done = gcompose("--recipe", "bad", path, ULIB_TRACEBACK="1")
+    assert "File \"<recipe 'bad'>\", line 7, in helper\n    return 1 / zero" in done.stderr
+    document = json.loads(gcompose("--recipe", "bad", "--json", path).stdout)
+    assert document["runs"][0]["error"] == {"line": 7, "message": "ZeroDivisionError: division by zero"}
+    assert document["runs"][0]["tables"]["profile"]["rows"] == [[1, 2]]
+
+
+def test_documents_that_cannot_be_opened(tmp_path):
+    done = gcompose(tmp_path / "nowhere.gcx")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"gcompose: reading {tmp_path}/nowhere.gcx: open: No such file or directory (os error 2)\n"
+    (tmp_path / "bad.gcx").write_text("<gcx version='9'></gcx>")
+    done = gcompose("--json", tmp_path / "bad.gcx")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "bad.gcx" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["--nonsense", "x.gcx"], ["--device", "moon", "x.gcx"], ["a.gcx", "b.gcx"]])
+def test_usage(arguments):
+    done = gcompose(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("usage: gcompose")
+
+
+def test_help_and_version():
+    done = gcompose("--help")
+    assert done.returncode == 0 and "examples:\n  gcompose scene.gcx" in done.stdout
+    for option in "--no-run", "--recipe", "--set", "--save", "--device", "--export", "--png", "--json", "--version":
+        assert option in done.stdout
+    assert gcompose("--version").stdout == f"gcompose {uLib.__version__}\n"
+
+
+def test_a_reader_that_goes_away_is_no_error(path):
+    for source in "def run(ctx):\n    while True: print('x' * 1000)\n", "def run(ctx): pass\n" * 2:
+        add(path, "talks", source)
+        child = subprocess.Popen(
+            [*COMMAND, "--recipe", "talks", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        child.stdout.close()
+        assert child.stderr.read() == ""
+        assert child.wait(60) == 141
+
+
+def test_control_c(path):
+    add(path, "long", "import time\ndef run(ctx):\n    print('started', flush=True)\n    time.sleep(60)\n")
+    child = subprocess.Popen(
+        [*COMMAND, "--recipe", "long", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=default_interrupts
+    )
+    while child.stdout.readline() != "started\n":
+        assert child.poll() is None
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=60)
+    assert (child.returncode, said) == (130, "gcompose: interrupted\n")
+
+
+def default_interrupts():
+    # A suite started in the background inherits an ignored one.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def on_a_terminal(arguments, **environment):
+    """What the command writes to a terminal, on both streams."""
+    child, terminal = pty.fork()
+    if child == 0:
+        plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+        os.execve(COMMAND[0], [*COMMAND, *map(str, arguments)], plain | {"TERM": "xterm"} | environment)
+    said = b""
+    while select.select([terminal], [], [], 60)[0]:
+        try:
+            part = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        said += part
+    os.close(terminal)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    return said.decode()
+
+
+def test_colours_and_progress_are_for_terminals(path):
+    said = on_a_terminal([path])
+    assert "\x1b[33mHost (" in said
+    assert re.search(r"\r\x1b\[K\[#+ *\] +\d+%  \d+ of 12", said)
+    # The line is gone before the next text.
+    assert re.search(r"\r\x1b\[Kfilled 12", said)
+    assert "\x1b[3" not in on_a_terminal([path], NO_COLOR="1")
+    assert "\x1b" not in gcompose(path).stdout
+
+
+def test_it_starts_quickly(path, python):
+    # Loaded machines take longer; the best of several is the program's own time.
+    best = min(first_line(path) for _ in range(7))
+    assert best < 0.25, f"{best:.3f} s to the first line"
+    loaded = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "uLib.scene.console", "--no-run", path], capture_output=True, text=True
+    ).stderr
+    assert "numpy" not in loaded and "uLib.scene" in loaded
+
+
+def first_line(path):
+    start = time.perf_counter()
+    with subprocess.Popen([*COMMAND, "--no-run", path], stdout=subprocess.PIPE, env=os.environ | {"ULIB_CUDA_DRIVER": "none"}) as child:
+        assert child.stdout.readline().endswith(b": 3 objects\n")
+        took = time.perf_counter() - start
+        child.stdout.read()
+    return took
