@@ -16,3 +16,5 @@ say "Rust, anatomical.nii (${nx}x${ny}x${nz})"
 cargo run --locked -q --release --example 02_images_on_the_gpu -- --volume "$raw/anatomical.f32" "$nx" "$ny" "$nz"
 say "Python, anatomical.nii (${nx}x${ny}x${nz})"
 "$python" examples/python/02_images_on_the_gpu.py --volume "$volume"
+say "the scene of the 32^3 phantom, with its recipe"
+"$venv/bin/gcompose" assets/examples/math/02_images_on_the_gpu.gcx

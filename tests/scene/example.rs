@@ -10,7 +10,7 @@ use ulib::math::{EventTable, VoxImage};
     dead_code,
     reason = "the test uses the scene of the example, not its main"
 )]
-mod example;
+mod program;
 
 const COMMITTED: &str = "assets/examples/math/02_images_on_the_gpu.gcx";
 
@@ -30,8 +30,8 @@ fn without_data(document: &str) -> Vec<&str> {
 fn the_committed_document_is_what_the_example_builds() {
     let _driver = crate::common::driver();
     let folder = crate::Folder::new();
-    let path = folder.file("scene.gcx");
-    example::scene().unwrap().save(&path).unwrap();
+    let path = folder.join("scene.gcx");
+    program::scene().unwrap().save(&path).unwrap();
     let built = std::fs::read_to_string(&path).unwrap();
     let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join(COMMITTED);
     let found = std::fs::read_to_string(&committed).unwrap();

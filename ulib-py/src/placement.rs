@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use ulib_core::PreferredDevice;
+use ulib_math::scene::html;
 
 use crate::errors::IntoPyResult;
 use crate::source::Holder;
@@ -143,6 +144,13 @@ impl Placed {
     fn IsShared(&self, py: Python<'_>) -> PyResult<bool> {
         self.holder
             .peek(py, |object| Ok(object.placed().is_shared()))
+            .py()
+    }
+
+    /// What a notebook shows: the class, the size, where the numbers are, and a picture or the first of them.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.holder
+            .read(py, |object| Ok(Some(html::fragment(object.scene()))))
             .py()
     }
 

@@ -69,6 +69,11 @@ impl ArrayView {
         ))
     }
 
+    /// None: what notebooks show is the object, not a part of it.
+    fn _repr_html_(&self) -> Option<String> {
+        None
+    }
+
     fn __reduce__(&self) -> PyResult<()> {
         Err(PyTypeError::new_err(
             "a view cannot be copied or pickled; do that with the object, or with GetValues()",

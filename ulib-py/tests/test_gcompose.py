@@ -204,6 +204,52 @@ def test_png_draws_images_and_tables(path, tmp_path):
     assert all(pathlib.Path(file).read_bytes().startswith(b"\x89PNG\r\n") for file in written)
 
 
+def test_html_is_a_page_of_the_scene_and_the_log(path, tmp_path):
+    page = tmp_path / "report.html"
+    for form in [], ["--json"]:
+        done = gcompose("--html", page, *form, path)
+        assert done.returncode == 0, done.stderr
+        text = page.read_text()
+        assert text.startswith("<!DOCTYPE html>") and "<title>scene.gcx</title>" in text
+        assert "sum.slices = all" in text and "def run(ctx):" in text
+        assert "<pre>filled 12</pre>" in text and text.index("running ") < text.index("<pre>filled 12</pre>")
+    assert json.loads(done.stdout)["reported"] == str(page)
+    add(path, "bad", FAILS.replace("helper(0)", "print('<b>'); helper(0)"))
+    assert gcompose("--html", page, "--recipe", "bad", path).returncode == 1
+    text = page.read_text()
+    assert "<pre>&lt;b&gt;</pre>" in text and "ZeroDivisionError: division by zero</pre>" in text
+
+
+EXAMPLE = pathlib.Path(__file__).parents[2] / "assets/examples/math/02_images_on_the_gpu.gcx"
+
+
+@pytest.mark.skipif(not EXAMPLE.exists(), reason="the examples are not here")
+def test_the_example_gives_the_same_numbers_with_and_without_a_device(mode):
+    """A ball of density 1 with a core of density 3 under a slope along x, summed over slices of constant x."""
+    totals = []
+    for x in range(32):
+        squared = [(2 * x - 31) ** 2 + (2 * y - 31) ** 2 + (2 * z - 31) ** 2 for y in range(32) for z in range(32)]
+        totals.append(sum(3 if found <= 144 else 1 if found <= 784 else 0 for found in squared) + 1024 * x / 32)
+    done = gcompose("--json", EXAMPLE)
+    assert (done.returncode, done.stderr) == (0, "")
+    document = json.loads(done.stdout)
+    assert [found["preferred"] for found in document["objects"]] == ["Device"] * 3
+    (run,) = document["runs"]
+    assert run["tables"]["profile"] == {"columns": ["slice", "total"], "rows": [[x, total] for x, total in enumerate(totals)]}
+    place = "Host (" if mode == "nodriver" else "Device: "
+    for found in run["objects"][:2]:
+        assert found["location"].startswith(place)
+    assert run["output"].startswith(f"voxels are {place}")
+
+    # The table that people see has the same numbers.
+    done = gcompose(EXAMPLE)
+    assert (done.returncode, done.stderr) == (0, "")
+    table = done.stdout[done.stdout.index("  slice  total\n") :].splitlines()
+    shown = [tuple(map(float, line.split())) for line in table[1:11]]
+    assert shown == [(x, total) for x, total in enumerate(totals[:10])]
+    assert table[11] == "  ... 22 more"
+
+
 FAILS = """
 def run(ctx):
     ctx.profile.AddRow([1, 2])
@@ -255,7 +301,7 @@ def test_usage(arguments):
 def test_help_and_version():
     done = gcompose("--help")
     assert done.returncode == 0 and "examples:\n  gcompose scene.gcx" in done.stdout
-    for option in "--no-run", "--recipe", "--set", "--save", "--device", "--export", "--png", "--json", "--version":
+    for option in "--no-run", "--recipe", "--set", "--save", "--device", "--export", "--png", "--html", "--json", "--version":
         assert option in done.stdout
     assert gcompose("--version").stdout == f"gcompose {uLib.__version__}\n"
 

@@ -373,5 +373,14 @@ except KeyboardInterrupt:
     )
 
 
+def test_notebooks_show_every_object(scene):
+    for name, found in [*everything().items(), ("phantom", scene["phantom"])]:
+        html = found._repr_html_()
+        assert type(found).__name__ in html and "Host" in html, name
+        assert uLib.scene.Scene({"it": found}).proxy("it")._repr_html_() == html
+    assert scene["phantom"].Count._repr_html_() is None
+    assert "<img" in scene["phantom"]._repr_html_() and "24" not in scene["profile"]._repr_html_()
+
+
 def test_import_needs_no_numpy(python):
     assert python("import sys, uLib.scene.console; print('numpy' in sys.modules)").stdout == "False\n"

@@ -22,6 +22,7 @@ __all__ = [
     "placement_log",
     "load_document",
     "save_document",
+    "write_report",
     "size_of",
     "unwrap",
     "read_image",
@@ -131,6 +132,8 @@ class Placed:
         """Declares that pointers from ``__cuda_array_interface__`` are no longer used."""
     def IsShared(self) -> bool:
         """Whether somebody outside may be using the device copy."""
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows: the class, the size, where the numbers are, and a picture or the first of them."""
 
 class _DeviceArray(Protocol):
     """An array of another library on a device."""
@@ -729,6 +732,9 @@ class Proxy:
 
 def load_document(path: str | os.PathLike[str]) -> list[tuple[str, Any]]: ...
 def save_document(path: str | os.PathLike[str], objects: list[tuple[str, Any]]) -> None: ...
+def write_report(
+    path: str | os.PathLike[str], title: str, objects: list[tuple[str, Any]], log: list[tuple[bool, str]]
+) -> None: ...
 def size_of(object: Any) -> str: ...
 def unwrap(object: Any) -> Any:
     """The object that a proxy stands for; anything else as it is."""

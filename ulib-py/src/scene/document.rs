@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use ulib_core::{Error, ErrorKind};
-use ulib_math::scene::{self, Classes, DocumentWriter, SaveOptions, SceneObject, read_document};
+use ulib_math::scene::{
+    self, Classes, DocumentWriter, ReportWriter, SaveOptions, SceneObject, read_document,
+};
 use ulib_math::{
     EventTable as Table, FloatCollection as Floats, GeantEventCollection as Events,
     LineCollection as Lines, MultiVoxImage as MultiImage, MuonScatterCollection as Muons,
@@ -63,6 +65,35 @@ pub(crate) fn save_document(
             .py()?;
     }
     py.detach(|| document.finish()).py()
+}
+
+/// Writes a page that shows objects under their names, each as it is when it is read, and the lines of a log, of which some
+/// begin a step.
+#[pyfunction]
+#[pyo3(signature = (path, title, objects, log))]
+pub(crate) fn write_report(
+    py: Python<'_>,
+    path: PathBuf,
+    title: &str,
+    objects: Vec<(String, Bound<'_, PyAny>)>,
+    log: Vec<(bool, String)>,
+) -> PyResult<()> {
+    let mut report = ReportWriter::new(title);
+    for (name, object) in &objects {
+        py.check_signals()?;
+        placed(object)?
+            .get()
+            .holder
+            .read(py, |object| report.object(name, object.scene()))
+            .py()?;
+    }
+    for (step, text) in &log {
+        match step {
+            true => report.step(text),
+            false => report.log(text),
+        }
+    }
+    py.detach(|| report.write(&path)).py()
 }
 
 /// The size of an object as people say it: ``32 x 32 x 32 voxels``.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import _ulib, picture
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from ._scene import Scene
 
@@ -18,22 +18,24 @@ def write(scene: Scene, folder: str) -> Iterator[tuple[str, str]]:
     os.makedirs(folder, exist_ok=True)
     taken: set[str] = set()
     for name, found in scene.items():
-        drawings: list[tuple[str, Callable[[], bytes]]] = []
-        if isinstance(found, _ulib.Image) and 0 not in found.GetDims():
-            for axis in "zyx":
-                drawings.append((f"-{axis}", lambda axis=axis: picture.slice(found, axis)))
-                drawings.append((f"-maximum-{axis}", lambda axis=axis: picture.projection(found, axis)))
-            drawings.append(("-profile-x", lambda: picture.profile(found, "x", title=name)))
-        elif isinstance(found, _ulib.EventTable) and found.Rows > 0:
-            first, *others = found.Columns.split(",")
-            drawings.append(("", lambda: picture.plot(found, first if others else None, title=name)))
         stem = _file_name(name, taken)
-        for end, draw in drawings:
+        for end, png in _drawings(name, found):
             path = os.path.join(folder, f"{stem}{end}.png")
-            png = draw()
             with open(path, "wb") as file:
                 file.write(png)
             yield name, path
+
+
+def _drawings(name: str, found: Any) -> Iterator[tuple[str, bytes]]:
+    """The pictures of an object, with the ends of the names of their files."""
+    if isinstance(found, _ulib.Image) and 0 not in found.GetDims():
+        for axis in "zyx":
+            yield f"-{axis}", picture.slice(found, axis)
+            yield f"-maximum-{axis}", picture.projection(found, axis)
+        yield "-profile-x", picture.profile(found, "x", title=name)
+    elif isinstance(found, _ulib.EventTable) and found.Rows > 0:
+        first, *others = found.Columns.split(",")
+        yield "", picture.plot(found, first if others else None, title=name)
 
 
 def _file_name(name: str, taken: set[str]) -> str:

@@ -38,6 +38,16 @@ class Scene(MutableMapping[str, Any]):
         """Writes the scene to a document, which replaces what has this name in one step, or leaves it after an error."""
         _ulib.save_document(path, list(self._objects.items()))
 
+    def report(
+        self, path: str | os.PathLike[str], *, title: str = "Scene", log: Iterable[tuple[bool, str]] = ()
+    ) -> None:
+        """Writes one page for a browser that shows every object: slices with sliders, plots, tables, sources. It needs nothing
+        from elsewhere.
+
+        ``log`` is shown below: lines, each with whether it is the head of a step.
+        """
+        _ulib.write_report(path, title, list(self._objects.items()), list(log))
+
     @property
     def names(self) -> list[str]:
         """The names, in order."""

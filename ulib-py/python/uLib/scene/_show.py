@@ -20,10 +20,29 @@ ROWS = 10
 SMALL = 1 << 20
 
 
-class Text:
+class Show:
+    """What both have: the log of what happened, as ``Scene.report`` takes it."""
+
+    def __init__(self) -> None:
+        self.log: list[tuple[bool, str]] = []
+
+    def step(self, text: str) -> None:
+        self.log.append((True, text))
+
+    def note(self, text: str) -> None:
+        self.log += [(False, line) for line in text.splitlines()]
+
+    def ran(self, scene: Scene, said: str) -> None:
+        """Notes what a recipe said and where everything is after it."""
+        self.note(said)
+        self.log += [(False, f"{name}: {found.GetDataLocation()}") for name, found in scene.items()]
+
+
+class Text(Show):
     """Lines for people."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._colours = _is_terminal(sys.stdout) and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
         self._progress = _Progress()
 
@@ -42,12 +61,13 @@ class Text:
     def run(self, scene: Scene, name: str) -> RecipeError | None:
         """Runs one recipe and shows what it did."""
         before = _tables(scene)
+        self.step(f"running {name!r}")
         print(f"\nrunning {name!r}", flush=True)
         progress = self._progress
         start = time.perf_counter()
         error = None
         out = sys.stdout
-        sys.stdout = _Clearing(out, progress)
+        sys.stdout = said = _Clearing(out, progress)
         try:
             _run.run(scene, name, print, progress.show)
         except RecipeError as found:
@@ -58,6 +78,7 @@ class Text:
         if error is not None and isinstance(error.__cause__, BrokenPipeError):
             return error
         seconds = time.perf_counter() - start
+        self.ran(scene, said.text())
         print(f"{'failed' if error else 'done'} in {seconds:.2f} s; where everything is:")
         self._columns([(f"  {name}", found.GetDataLocation()) for name, found in scene.items()])
         for name, table in _filled(scene, before).items():
@@ -97,10 +118,11 @@ class Text:
             print(f"  ... {left} more")
 
 
-class Json:
+class Json(Show):
     """One JSON document on the standard output, and nothing else there: what recipes print is in it."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._document: dict[str, Any] = {"gcompose": _ulib.__version__}
 
     def opened(self, path: str, scene: Scene) -> None:
@@ -119,6 +141,8 @@ class Json:
             except RecipeError as found:
                 error = found
         seconds = time.perf_counter() - start
+        self.step(f"running {name!r}")
+        self.ran(scene, said.getvalue())
         self._document["runs"].append(
             {
                 "recipe": name,
@@ -234,14 +258,20 @@ class _Progress:
 
 
 class _Clearing:
-    """The standard output while a recipe runs: takes the progress line away first."""
+    """The standard output while a recipe runs: takes the progress line away first, and keeps what is written."""
 
     def __init__(self, stream: Any, progress: _Progress) -> None:
         self._stream = stream
         self._progress = progress
+        self._parts: list[str] = []
+
+    def text(self) -> str:
+        """What was written."""
+        return "".join(self._parts)
 
     def write(self, text: str) -> int:
         self._progress.clear()
+        self._parts.append(text)
         count: int = self._stream.write(text)
         return count
 

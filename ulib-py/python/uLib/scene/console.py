@@ -21,7 +21,7 @@ examples:
   gcompose --set phantom.PreferredDevice=Host --set "sum slices.side=16" scene.gcx
   gcompose --recipe "sum slices" --save done.gcx scene.gcx
   gcompose --no-run --export phantom=phantom.vti scene.gcx
-  gcompose --png pictures scene.gcx
+  gcompose --png pictures --html report.html scene.gcx
   gcompose --json scene.gcx | jq .objects
 
 A recipe is a program: run those of people whom you trust. exit status: 0 all is well, 1 something failed, 2 the command line
@@ -97,6 +97,9 @@ def _parser() -> ArgumentParser:
     parser.add_argument(
         "--png", metavar="DIR", help="write pictures into a folder: slices and projections of images, plots of tables"
     )
+    parser.add_argument(
+        "--html", metavar="REPORT.html", help="write a page for a browser: slices with sliders, plots, tables, recipes, the log"
+    )
     parser.add_argument("--json", action="store_true", help="write one JSON document instead of text")
     parser.add_argument("--version", action="version", version=f"gcompose {__version__}")
     return parser
@@ -120,6 +123,10 @@ def _compose(options: Namespace) -> int:
         if isinstance(error.__cause__ if error else None, BrokenPipeError):
             raise BrokenPipeError
         if error is not None:
+            if options.html is not None:
+                # What was done until then is to be seen there, too.
+                show.note(str(error))
+                _report(options, scene, show)
             show.finished()
             status = _failed(f"{error}{_source_line(error)}", 1, error)
             if options.save is not None or options.export or options.png is not None:
@@ -135,8 +142,15 @@ def _compose(options: Namespace) -> int:
     if options.png is not None:
         for name, path in _pictures.write(scene, options.png):
             show.wrote("drawn", path, name)
+    if options.html is not None:
+        _report(options, scene, show)
     show.finished()
     return 0
+
+
+def _report(options: Namespace, scene: Scene, show: Json | Text) -> None:
+    scene.report(options.html, title=os.path.basename(options.file), log=show.log)
+    show.wrote("reported", options.html)
 
 
 def _recipes(scene: Scene, options: Namespace) -> list[str]:
@@ -167,6 +181,7 @@ def _source_line(error: RecipeError) -> str:
 
 if TYPE_CHECKING:
     from . import RecipeError, Scene
+    from ._show import Json, Text
 
 if __name__ == "__main__":
     sys.exit(main())
