@@ -147,6 +147,29 @@ def test_set_changes_properties_and_parameters(path, tmp_path):
     assert scene["sum.slices = all"].Parameters == {"factor": "1e1"}
 
 
+def test_a_parameter_that_nobody_asks_for_is_told(path):
+    done = gcompose("--set", "sum.slices = all.fctor=3", path)
+    assert done.returncode == 0
+    assert done.stderr == "gcompose: --set: recipe 'sum.slices = all' did not ask for a parameter 'fctor'\n"
+
+
+def test_names_do_not_command_the_terminal(path):
+    scene = Scene.load(path)
+    scene["a\x9b31mb\u202e"] = table = uLib.EventTable("c\x85d")
+    table.AddRow([1])
+    scene["fill"] = uLib.Recipe("def run(ctx):\n    ctx['a\x9b31mb\u202e'].AddRow([2])\n")
+    scene.save(path)
+    said = gcompose("--recipe", "fill", path).stdout
+    assert said.replace("\n", "").isprintable() and "a\\x9b31mb\\u202e: 2 rows\n  c\\x85d\n" in said
+
+
+def test_it_can_be_started_as_a_module(path):
+    command = [sys.executable, "-m", "uLib.scene.console"]
+    assert subprocess.run([*command, "--no-run", path], capture_output=True).returncode == 0
+    done = subprocess.run([*command, "--set", "nobody.X=1", path], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith("gcompose: --set: ")
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [

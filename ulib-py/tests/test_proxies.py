@@ -117,6 +117,17 @@ def test_operators_in_place_change_the_object(scene, image):
     np.testing.assert_array_equal(found.GetValues(), (((before + 1) ** 2 - 1) / 2) ** 2)
 
 
+def test_what_cannot_be_changed_in_place_stays(scene):
+    class Other:
+        def __radd__(self, left):
+            return "something else"
+
+    events = scene.proxy("events")
+    with pytest.raises(TypeError, match="GeantEventCollection cannot be changed in place"):
+        events += Other()
+    assert type(scene["events"]) is uLib.GeantEventCollection
+
+
 def test_methods_of_objects_take_proxies(scene, image, place):
     found = scene["phantom"]
     found.PreferredDevice = place

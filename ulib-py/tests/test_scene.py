@@ -348,7 +348,7 @@ scene = uLib.scene.Scene()
 scene['small'] = uLib.FloatCollection([1])
 path = sys.argv[1]
 scene.save(path)
-scene['large'] = uLib.FloatCollection(100_000_000)
+scene['large'] = uLib.FloatCollection(50_000_000)
 print('ready', flush=True)
 try:
     for _ in range(1000):

@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use std::ptr;
 
 use pyo3::PyTypeInfo;
-use pyo3::exceptions::PyReferenceError;
+use pyo3::exceptions::{PyReferenceError, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -62,7 +62,7 @@ impl Proxy {
         })
     }
 
-    /// Runs `change`, which may give the object that is changed or a new one. Only the first can stay in the scene.
+    /// Changes the object in place. Where it cannot and Python makes a new value instead, the object stays.
     fn in_place<'py>(&self, py: Python<'py>, op: &str, other: &Any<'py>) -> PyResult<()> {
         let target = self.target(py)?;
         let result = py
@@ -71,8 +71,10 @@ impl Proxy {
         if result.is(&target) {
             return Ok(());
         }
-        // An object without the operator in place, for which Python made a new one.
-        self.objects.bind(py).set_item(&self.name, result)
+        let class = target.get_type().fully_qualified_name()?;
+        Err(PyTypeError::new_err(format!(
+            "{op}: a {class} cannot be changed in place"
+        )))
     }
 }
 

@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _ulib, io
 from ._context import converted
-from .console import Usage
 
 if TYPE_CHECKING:
     from ._scene import Scene
 
 
-def apply(scene: Scene, setting: str) -> None:
-    """Does what ``object.Property=value`` says; for a recipe also ``recipe.parameter=value``."""
+class Usage(Exception):
+    """The command line asks for what cannot be."""
+
+
+def apply(scene: Scene, setting: str) -> tuple[str, str] | None:
+    """Does what ``object.Property=value`` says; for a recipe also ``recipe.parameter=value``, which is returned."""
     name, rest = _after_name(scene, setting, ".", "--set", "OBJECT.PROPERTY=VALUE")
     name_of_property, equals, text = rest.partition("=")
     if not equals or not name_of_property:
@@ -23,7 +26,7 @@ def apply(scene: Scene, setting: str) -> None:
     if name_of_property not in properties:
         if isinstance(found, _ulib.Recipe):
             found.SetParameter(name_of_property, text)
-            return
+            return name, name_of_property
         known = ", ".join(sorted(properties))
         raise Usage(f"--set: a {type(found).__name__} has no property {name_of_property!r} to set; only {known}")
     try:
@@ -31,6 +34,7 @@ def apply(scene: Scene, setting: str) -> None:
         setter(converted(text, getter(), name_of_property))
     except (TypeError, ValueError, AttributeError) as error:
         raise Usage(f"--set: {setting!r}: {error}") from error
+    return None
 
 
 def _properties(found: Any) -> dict[str, tuple[Any, Any]]:

@@ -25,6 +25,8 @@ class Show:
 
     def __init__(self) -> None:
         self.log: list[tuple[bool, str]] = []
+        # The parameters that each recipe asked for.
+        self.asked: dict[str, set[str]] = {}
 
     def step(self, text: str) -> None:
         self.log.append((True, text))
@@ -69,7 +71,7 @@ class Text(Show):
         out = sys.stdout
         sys.stdout = said = _Clearing(out, progress)
         try:
-            _run.run(scene, name, print, progress.show)
+            self.asked[name] = _run.run(scene, name, print, progress.show)._asked
         except RecipeError as found:
             error = found
         finally:
@@ -93,10 +95,11 @@ class Text(Show):
         sys.stdout.flush()
 
     def _columns(self, rows: list[tuple[str, ...]], head: bool = False) -> None:
+        rows = [tuple(map(_printable, row)) for row in rows]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for at, row in enumerate(rows):
             cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-            cells[-1] = self._coloured(row[-1]) if not (head and at == 0) else row[-1]
+            cells[-1] = row[-1] if head and at == 0 else self._coloured(row[-1])
             print("  ".join(cells))
 
     def _coloured(self, location: str) -> str:
@@ -109,8 +112,8 @@ class Text(Show):
     def _table(self, name: str, table: Any) -> None:
         heads, rows = _cells(table, ROWS)
         left = table.Rows - len(rows)
-        print(f"{name}: {table.Rows} row{'' if table.Rows == 1 else 's'}")
-        texts = [heads, *(tuple(map(_number, row)) for row in rows)]
+        print(f"{_printable(name)}: {table.Rows} row{'' if table.Rows == 1 else 's'}")
+        texts = [tuple(map(_printable, heads)), *(tuple(map(_number, row)) for row in rows)]
         widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
         for row in texts:
             print("  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
@@ -137,7 +140,7 @@ class Json(Show):
         error = None
         with redirect_stdout(StringIO()) as said:
             try:
-                _run.run(scene, name, print, None)
+                self.asked[name] = _run.run(scene, name, print, None)._asked
             except RecipeError as found:
                 error = found
         seconds = time.perf_counter() - start
@@ -194,8 +197,17 @@ def _tables(scene: Scene) -> dict[str, tuple[Any, str, bytes | None]]:
 
 
 def _content(table: Any) -> bytes | None:
-    columns = len(table.Columns.split(","))
-    return bytes(memoryview(table)) if table.Rows * columns * 8 <= SMALL else None
+    if table.Rows * len(_heads(table)) * 8 > SMALL:
+        return None
+    try:
+        return bytes(memoryview(table))
+    except (BufferError, RuntimeError):
+        # In use, or on a broken device. Who shows it will say so.
+        return None
+
+
+def _heads(table: Any) -> tuple[str, ...]:
+    return tuple(table.Columns.split(",")) if table.Columns else ()
 
 
 def _filled(scene: Scene, before: dict[str, tuple[Any, str, bytes | None]]) -> dict[str, Any]:
@@ -211,10 +223,15 @@ def _filled(scene: Scene, before: dict[str, tuple[Any, str, bytes | None]]) -> d
 
 def _cells(table: Any, most: int) -> tuple[tuple[str, ...], list[list[float]]]:
     """The heads and the first rows."""
-    heads: tuple[str, ...] = tuple(table.Columns.split(","))
+    heads = _heads(table)
     cells: Any = memoryview(table)
     rows = [[float(cells[row, column]) for column in range(len(heads))] for row in range(min(table.Rows, most))]
     return heads, rows
+
+
+def _printable(text: str) -> str:
+    """Without letters that a terminal would obey: names come from documents."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _number(value: float) -> str:

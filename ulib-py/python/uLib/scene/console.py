@@ -6,6 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from ._settings import Usage
+
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
@@ -29,10 +31,6 @@ is wrong, 130 interrupted. ULIB_TRACEBACK=1 shows where in the program an error 
 """
 
 
-class Usage(Exception):
-    """The command line asks for what cannot be."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; its exit status."""
     try:
@@ -48,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return NOBODY_READS
     except Usage as error:
         return _failed(f"{error}\n(gcompose --help lists the options)", 2, error)
-    except (OSError, ValueError, TypeError, RuntimeError, MemoryError) as error:
+    except (OSError, ValueError, TypeError, RuntimeError, MemoryError, BufferError, LookupError) as error:
         # What the library raises, which names the file and the cause.
         return _failed(getattr(error, "strerror", None) or str(error), 1, error)
 
@@ -114,8 +112,7 @@ def _compose(options: Namespace) -> int:
     if options.device is not None:
         for found in scene.values():
             found.SetPreferredDevice(options.device.capitalize())
-    for setting in options.set:
-        _settings.apply(scene, setting)
+    set_here = [_settings.apply(scene, setting) for setting in options.set]
     recipes = _recipes(scene, options)
     show.opened(options.file, scene)
     for name in recipes:
@@ -132,6 +129,9 @@ def _compose(options: Namespace) -> int:
             if options.save is not None or options.export or options.png is not None:
                 print("gcompose: nothing was saved, exported or drawn, since a recipe failed", file=sys.stderr)
             return status
+    for recipe, parameter in filter(None, set_here):
+        if recipe in show.asked and parameter not in show.asked[recipe]:
+            print(f"gcompose: --set: recipe {recipe!r} did not ask for a parameter {parameter!r}", file=sys.stderr)
     if options.save is not None:
         scene.save(options.save)
         show.wrote("saved", options.save)
