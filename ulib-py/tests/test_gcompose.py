@@ -243,36 +243,6 @@ def test_html_is_a_page_of_the_scene_and_the_log(path, tmp_path):
     assert "<pre>&lt;b&gt;</pre>" in text and "ZeroDivisionError: division by zero</pre>" in text
 
 
-EXAMPLE = pathlib.Path(__file__).parents[2] / "assets/examples/math/02_images_on_the_gpu.gcx"
-
-
-@pytest.mark.skipif(not EXAMPLE.exists(), reason="the examples are not here")
-def test_the_example_gives_the_same_numbers_with_and_without_a_device(mode):
-    """A ball of density 1 with a core of density 3 under a slope along x, summed over slices of constant x."""
-    totals = []
-    for x in range(32):
-        squared = [(2 * x - 31) ** 2 + (2 * y - 31) ** 2 + (2 * z - 31) ** 2 for y in range(32) for z in range(32)]
-        totals.append(sum(3 if found <= 144 else 1 if found <= 784 else 0 for found in squared) + 1024 * x / 32)
-    done = gcompose("--json", EXAMPLE)
-    assert (done.returncode, done.stderr) == (0, "")
-    document = json.loads(done.stdout)
-    assert [found["preferred"] for found in document["objects"]] == ["Device"] * 3
-    (run,) = document["runs"]
-    assert run["tables"]["profile"] == {"columns": ["slice", "total"], "rows": [[x, total] for x, total in enumerate(totals)]}
-    place = "Host (" if mode == "nodriver" else "Device: "
-    for found in run["objects"][:2]:
-        assert found["location"].startswith(place)
-    assert run["output"].startswith(f"voxels are {place}")
-
-    # The table that people see has the same numbers.
-    done = gcompose(EXAMPLE)
-    assert (done.returncode, done.stderr) == (0, "")
-    table = done.stdout[done.stdout.index("  slice  total\n") :].splitlines()
-    shown = [tuple(map(float, line.split())) for line in table[1:11]]
-    assert shown == [(x, total) for x, total in enumerate(totals[:10])]
-    assert table[11] == "  ... 22 more"
-
-
 FAILS = """
 def run(ctx):
     ctx.profile.AddRow([1, 2])
