@@ -14,17 +14,20 @@ pub(super) struct AsciiNumbers<R> {
     text: R,
     dtype: DType,
     little: bool,
+    /// Whether the words are from 0 to 1 for bytes from 0 to 255.
+    fractions: bool,
     /// The bytes of the last number that are still to be given.
     number: [u8; 8],
     given: usize,
 }
 
 impl<R: BufRead> AsciiNumbers<R> {
-    pub(super) fn new(text: R, dtype: DType, little: bool) -> Self {
+    pub(super) fn new(text: R, dtype: DType, little: bool, fractions: bool) -> Self {
         AsciiNumbers {
             text,
             dtype,
             little,
+            fractions,
             number: [0; 8],
             given: dtype.size(),
         }
@@ -42,7 +45,12 @@ impl<R: BufRead> Read for AsciiNumbers<R> {
                 if len == 0 {
                     break;
                 }
-                put(self.dtype, &word[..len], &mut self.number, self.little)?;
+                let word = &word[..len];
+                if self.fractions {
+                    self.number[0] = byte_of_fraction(word)?;
+                } else {
+                    put(self.dtype, word, &mut self.number, self.little)?;
+                }
                 self.given = 0;
             }
             let some = (size - self.given).min(into.len() - count);
@@ -105,6 +113,16 @@ fn put(dtype: DType, word: &[u8], bytes: &mut [u8; 8], little: bool) -> io::Resu
         number.put(bytes, little);
         Ok(())
     }, Err(invalid(word)))
+}
+
+/// The byte whose fraction of 255 a word is, as close as it is written.
+fn byte_of_fraction(word: &[u8]) -> io::Result<u8> {
+    let text = std::str::from_utf8(word).map_err(|_| invalid(word))?;
+    let fraction: f64 = text.parse().map_err(|_| invalid(word))?;
+    if !(0.0..=1.0).contains(&fraction) {
+        return Err(invalid(word));
+    }
+    Ok((fraction * 255.0).round() as u8)
 }
 
 fn invalid(word: &[u8]) -> io::Error {

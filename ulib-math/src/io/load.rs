@@ -105,8 +105,13 @@ fn open<'a>(
             Box::new(Checked::new(DeflateDecoder::new(buffered), crc)),
             skip,
         ),
-        Encoding::Ascii => (
-            Box::new(AsciiNumbers::new(buffered, array.dtype, data.little)),
+        Encoding::Ascii { fractions } => (
+            Box::new(AsciiNumbers::new(
+                buffered,
+                array.dtype,
+                data.little,
+                fractions,
+            )),
             0,
         ),
         Encoding::VtkBase64 { header, compressed } => (

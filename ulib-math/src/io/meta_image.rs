@@ -183,7 +183,7 @@ impl Fields {
         };
         let encoding = match (self.text, self.compressed, skipped) {
             (true, true, _) => return Err(broken(FORMAT, "text that is compressed is not read")),
-            (true, false, _) => Encoding::Ascii,
+            (true, false, _) => Encoding::Ascii { fractions: false },
             (false, true, _) => Encoding::Zlib { skip: 0 },
             (false, false, -1) => Encoding::RawAtEnd,
             (false, false, _) => Encoding::Raw,

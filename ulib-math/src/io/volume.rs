@@ -154,8 +154,8 @@ pub(super) enum Encoding {
     Raw,
     /// Not at all, the last bytes of the file.
     RawAtEnd,
-    /// Numbers as words.
-    Ascii,
+    /// Numbers as words; `fractions` of 0 to 1 for bytes of 0 to 255.
+    Ascii { fractions: bool },
     /// A gzip stream; the numbers start after that many bytes.
     Gzip { skip: u64 },
     /// A zlib stream; the numbers start after that many bytes.
@@ -171,7 +171,7 @@ pub(super) enum Encoding {
 impl Encoding {
     pub(super) fn is_compressed(&self) -> bool {
         match self {
-            Encoding::Raw | Encoding::RawAtEnd | Encoding::Ascii => false,
+            Encoding::Raw | Encoding::RawAtEnd | Encoding::Ascii { .. } => false,
             Encoding::VtkBase64 { compressed, .. } => *compressed,
             _ => true,
         }
@@ -221,7 +221,7 @@ impl Array {
         match self.data.encoding {
             Encoding::Raw | Encoding::RawAtEnd => needs,
             // A digit, and a blank after each but the last.
-            Encoding::Ascii => (needs / self.dtype.size() as u64).saturating_mul(2) - 1,
+            Encoding::Ascii { .. } => (needs / self.dtype.size() as u64).saturating_mul(2) - 1,
             Encoding::VtkBase64 {
                 compressed: false, ..
             } => (needs / 3).saturating_mul(4),

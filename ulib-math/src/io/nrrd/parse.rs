@@ -273,7 +273,7 @@ impl Fields {
             ("gzip" | "gz", Ok(skip)) => Encoding::Gzip { skip },
             ("ascii" | "text" | "txt", Ok(bytes)) => {
                 start = start.saturating_add(bytes);
-                Encoding::Ascii
+                Encoding::Ascii { fractions: false }
             }
             ("raw" | "gzip" | "gz" | "ascii" | "text" | "txt", Err(_)) => {
                 return Err(bad(
@@ -293,7 +293,7 @@ impl Fields {
         {
             Some("little") => true,
             Some("big") => false,
-            None if dtype.size() == 1 || matches!(encoding, Encoding::Ascii) => true,
+            None if dtype.size() == 1 || matches!(encoding, Encoding::Ascii { .. }) => true,
             other => {
                 return Err(bad(
                     FORMAT,

@@ -357,7 +357,9 @@ impl Parser {
             compressed: self.compressed,
         };
         let data = match found.place {
-            Place::Ascii(start, end) => data(Encoding::Ascii, start, end - start),
+            Place::Ascii(start, end) => {
+                data(Encoding::Ascii { fractions: false }, start, end - start)
+            }
             Place::Base64(start, end) => data(base64, start, end - start),
             Place::Appended(offset) => {
                 let (is_base64, start) = self.appended.ok_or_else(|| {

@@ -121,13 +121,9 @@ impl Parser<'_> {
             }
             "COLOR_SCALARS" => {
                 let [name, components] = parts(rest, "COLOR_SCALARS")?;
-                if !self.ascii {
-                    return self.array(name, "unsigned_char", components);
-                }
-                self.array(name, "float", components)?;
-                // As text they are from 0 to 1, where the bytes are from 0 to 255.
-                if let Some(array) = self.arrays.last_mut() {
-                    array.slope = 255.0;
+                self.array(name, "unsigned_char", components)?;
+                if let (true, Some(array)) = (self.ascii, self.arrays.last_mut()) {
+                    array.data.encoding = Encoding::Ascii { fractions: true };
                 }
                 Ok(())
             }
@@ -245,7 +241,7 @@ impl Parser<'_> {
             file: None,
             little: self.ascii,
             encoding: if self.ascii {
-                Encoding::Ascii
+                Encoding::Ascii { fractions: false }
             } else {
                 Encoding::Raw
             },
