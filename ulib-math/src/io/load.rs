@@ -12,6 +12,7 @@ use super::element::{Number, with_number};
 use super::source::{Section, Source};
 use super::volume::{self, Array, Encoding, broken};
 use super::{Format, vti};
+use crate::ops::elementwise::with_first;
 use crate::ops::parallel;
 
 /// Bytes read at once.
@@ -198,11 +199,11 @@ impl Convert {
         };
         with_number!(self.dtype, T => match (self.little, self.affine) {
             (little, None) if self.dtype == DType::F64 => {
-                self.each(records, target, step, |bytes| narrow(T::get(bytes, little).double()));
+                self.each(T::SIZE, records, target, step, |bytes| narrow(T::get(bytes, little).double()));
             }
-            (true, None) => self.each(records, target, step, |bytes| T::get(bytes, true).single()),
-            (false, None) => self.each(records, target, step, |bytes| T::get(bytes, false).single()),
-            (little, Some((slope, intercept))) => self.each(records, target, step, |bytes| {
+            (true, None) => self.each(T::SIZE, records, target, step, |bytes| T::get(bytes, true).single()),
+            (false, None) => self.each(T::SIZE, records, target, step, |bytes| T::get(bytes, false).single()),
+            (little, Some((slope, intercept))) => self.each(T::SIZE, records, target, step, |bytes| {
                 narrow(T::get(bytes, little).double() * slope + intercept)
             }),
         }, {});
@@ -215,22 +216,30 @@ impl Convert {
         }
     }
 
+    /// `item` are the bytes of a number, given so that the compiler knows them.
     #[inline(always)]
     fn each(
         &self,
+        item: usize,
         records: &[u8],
         target: &mut [f32],
         step: usize,
         mut number: impl FnMut(&[u8]) -> f32,
     ) {
-        let records = records.chunks_exact(self.record);
         if self.count == 1 {
-            for (value, record) in target.iter_mut().step_by(step).zip(records) {
+            let done = match step {
+                1 if self.record == item => packed::<1>(item, records, target, &mut number),
+                2 if self.record == item => packed::<2>(item, records, target, &mut number),
+                _ => 0,
+            };
+            let records = records[done * self.record..].chunks_exact(self.record);
+            let target = target[done * step..].iter_mut().step_by(step);
+            for (value, record) in target.zip(records) {
                 *value = number(&record[self.before..]);
             }
             return;
         }
-        let item = self.dtype.size();
+        let records = records.chunks_exact(self.record);
         for (values, record) in target.chunks_mut(step).zip(records) {
             let numbers = record[self.before..].chunks_exact(item);
             for (value, bytes) in values[..self.count].iter_mut().zip(numbers) {
@@ -243,6 +252,22 @@ impl Convert {
     fn at_once(&self) -> usize {
         (BUFFER / self.record).max(1)
     }
+}
+
+/// The records from the first on whose voxels have all `STEP` words, and how many they are, in a loop that compiles to vector
+/// instructions.
+#[inline(always)]
+fn packed<const STEP: usize>(
+    item: usize,
+    records: &[u8],
+    target: &mut [f32],
+    number: &mut impl FnMut(&[u8]) -> f32,
+) -> usize {
+    let voxels = target.as_chunks_mut::<STEP>().0;
+    for (voxel, record) in voxels.iter_mut().zip(records.chunks_exact(item)) {
+        *voxel = with_first(number(record), voxel);
+    }
+    voxels.len().min(records.len() / item)
 }
 
 /// Reads by position, on all threads.

@@ -76,7 +76,7 @@ pub mod count;
 pub mod divide;
 pub mod dot;
 mod element;
-mod elementwise;
+pub(crate) mod elementwise;
 pub mod exp;
 pub mod extremum;
 pub mod fill;

@@ -149,7 +149,7 @@ fn in_place<const STEP: usize, T: Element, B: DeviceStorable + Copy + Default>(
 
 /// The array with another first element.
 #[inline(always)]
-fn with_first<T: Copy, const STEP: usize>(first: T, array: &[T; STEP]) -> [T; STEP] {
+pub(crate) fn with_first<T: Copy, const STEP: usize>(first: T, array: &[T; STEP]) -> [T; STEP] {
     let mut array = *array;
     array[0] = first;
     array

@@ -19,6 +19,7 @@ use super::launch::Library;
 use super::place::{self, Place};
 use crate::view::{Array, ViewMut, elements, elements_mut};
 use host::Source;
+pub(crate) use host::with_first;
 
 /// What the device side of an operation needs to know.
 #[derive(Debug)]
