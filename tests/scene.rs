@@ -19,10 +19,14 @@ mod documents;
 mod example;
 #[path = "scene/files.rs"]
 mod files;
+#[path = "scene/hostile.rs"]
+mod hostile;
 #[path = "scene/old.rs"]
 mod old;
 #[path = "scene/placement.rs"]
 mod placement;
+#[path = "scene/replaced.rs"]
+mod replaced;
 #[path = "scene/report.rs"]
 mod report;
 #[path = "scene/runs.rs"]

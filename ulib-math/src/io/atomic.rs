@@ -11,6 +11,9 @@ use ulib_core::{Context, Error, Result};
 /// Links that are followed before they count as going round.
 const LINKS: usize = 40;
 
+/// The longest name that temporary files repeat, in bytes.
+const LONGEST: usize = 200;
+
 /// Numbers of temporary files of this process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
@@ -60,6 +63,12 @@ impl AtomicFile {
     #[must_use]
     pub fn file(&self) -> &File {
         &self.file
+    }
+
+    /// Where the file will be: its name, or what a symbolic link of this name leads to.
+    #[must_use]
+    pub fn place(&self) -> &Path {
+        &self.place
     }
 
     /// Waits until what was written is on the disk itself.
@@ -115,7 +124,10 @@ fn start(path: &Path) -> io::Result<AtomicFile> {
     loop {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let mut own = std::ffi::OsString::from(".");
-        own.push(name);
+        // A name as long as names may be has no room for more.
+        if name.len() <= LONGEST {
+            own.push(name);
+        }
         own.push(format!(".{}-{number}.tmp", process::id()));
         let temporary = place.with_file_name(own);
         // Never one that is there already: it is somebody else's, or a link laid for us.
@@ -143,7 +155,7 @@ fn start(path: &Path) -> io::Result<AtomicFile> {
 }
 
 /// Where a name leads, which need not exist.
-fn behind_links(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn behind_links(path: &Path) -> io::Result<PathBuf> {
     let mut place = path.to_path_buf();
     for _ in 0..LINKS {
         match fs::symlink_metadata(&place) {

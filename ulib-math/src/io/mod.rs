@@ -55,8 +55,10 @@ use std::path::Path;
 use ulib_core::Result;
 
 pub use atomic::AtomicFile;
+pub(crate) use atomic::behind_links;
 pub use format::Format;
 pub use read::{ArrayInfo, ImageInfo, ReadImage};
+pub(crate) use source::open_ordinary;
 pub use table::{TableFormat, read_columns, read_table, write_table};
 pub use write::WriteImage;
 

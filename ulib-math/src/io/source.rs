@@ -22,15 +22,13 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    /// Opens an ordinary file: others (pipes, devices) may block for ever and have no length.
+    /// Opens an ordinary file.
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let io = |error| Error::io("open", error);
-        if !fs::metadata(path).map_err(io)?.is_file() {
-            let error = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
-            return Err(Error::io("open", error));
-        }
-        let file = File::open(path).map_err(io)?;
-        let len = file.metadata().map_err(io)?.len();
+        let file = open_ordinary(path)?;
+        let len = file
+            .metadata()
+            .map_err(|error| Error::io("open", error))?
+            .len();
         Ok(Disk { file, len })
     }
 }
@@ -43,6 +41,16 @@ impl Source for Disk {
     fn read_exact_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
         read_exact_at(&self.file, offset, into)
     }
+}
+
+/// Opens an ordinary file: others (pipes, devices) may block for ever and have no length.
+pub(crate) fn open_ordinary(path: &Path) -> Result<File> {
+    let io = |error| Error::io("open", error);
+    if !fs::metadata(path).map_err(io)?.is_file() {
+        let error = io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+        return Err(Error::io("open", error));
+    }
+    File::open(path).map_err(io)
 }
 
 /// Bytes in memory.

@@ -2,24 +2,30 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, Write};
+use std::fs::File;
+use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use ulib_core::{Context, Error, ErrorKind, PreferredDevice, Result};
-use ulib_device::hooks;
 
+use super::beside;
 use super::classes::Classes;
 use super::object::{ObjectReader, ObjectWriter, SceneObject, shortened};
-use super::section::{PART, Place, Section, checksum, encode};
+use super::section::{Place, Section, checksum, encode};
 use super::xml::{Element, Tag, Tags, escaped, escaped_attribute, truncated, wrong};
-use crate::io::AtomicFile;
+use crate::io::{AtomicFile, behind_links, open_ordinary};
 
 /// The version of the format that is written, and the newest that is read.
 const VERSION: u32 = 1;
 
 /// Characters of the document that are gathered before they are written.
 const GATHERED: usize = 1 << 20;
+
+/// Attempts to read a document that others replace in the meantime.
+const ATTEMPTS: usize = 50;
+
+static LAST_STEP: Mutex<()> = Mutex::new(());
 
 /// What can be chosen when a document is written.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +51,8 @@ impl Default for SaveOptions {
 #[derive(Debug)]
 pub struct DocumentWriter {
     path: PathBuf,
+    /// Where that leads.
+    place: PathBuf,
     /// Until it is finished.
     file: Option<AtomicFile>,
     options: SaveOptions,
@@ -62,9 +70,11 @@ impl DocumentWriter {
     /// # Errors
     /// `Io` when the folder cannot be written to.
     pub fn create(path: &Path, options: SaveOptions) -> Result<Self> {
+        let file = AtomicFile::create(path)?;
         Ok(DocumentWriter {
             path: path.to_path_buf(),
-            file: Some(AtomicFile::create(path)?),
+            place: file.place().to_path_buf(),
+            file: Some(file),
             options,
             text: format!(
                 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<gcx version=\"{VERSION}\">\n"
@@ -105,14 +115,16 @@ impl DocumentWriter {
         if let Some(file) = &self.file {
             file.sync()?;
         }
-        if let Some(file) = self.file.take() {
-            let committed = file.commit();
-            if committed.is_err() {
-                self.remove_files();
-            }
-            committed?;
+        // Of two documents that are finished at once the second one sees the files of the first.
+        let _last_step = LAST_STEP.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = beside::files_of(&self.place);
+        if let Some(file) = self.file.take()
+            && let Err(error) = file.commit()
+        {
+            beside::remove(&self.place, &self.files);
+            return Err(error);
         }
-        self.remove_files_of_predecessor();
+        beside::remove(&self.place, old.difference(&self.files));
         Ok(())
     }
 
@@ -162,58 +174,17 @@ impl DocumentWriter {
             let text = encode(bytes).map_err(|error| Error::io("compress", error))?;
             format!("{start} encoding=\"zlib base64\">{text}</data>\n")
         } else {
-            let file = self.write_beside(object, name, checksum, bytes)?;
+            let file = beside::write(
+                &self.place,
+                (object, name),
+                checksum,
+                bytes,
+                &mut self.files,
+            )?;
             format!("{start} file=\"{}\"/>\n", escaped_attribute(&file)?)
         };
         self.text.push_str(&line);
         Ok(())
-    }
-
-    /// Writes a file beside the document; its name in the document.
-    fn write_beside(
-        &mut self,
-        object: &str,
-        name: &str,
-        checksum: u32,
-        bytes: &[u8],
-    ) -> Result<String> {
-        let folder = data_folder(&self.path);
-        let io = |op: &'static str, path: &Path, error| {
-            Error::io(op, error).context(format!("data file {}", path.display()))
-        };
-        fs::create_dir_all(&folder).map_err(|error| io("create folder", &folder, error))?;
-        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-        let stem: String = format!("{object}.{name}")
-            .chars()
-            .take(80)
-            .map(plain)
-            .collect();
-        for number in 1.. {
-            // Never one that is there: the document that is being replaced may need it.
-            let file = format!("{stem}-{checksum:08x}-{number}{ENDING}");
-            let path = folder.join(&file);
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(mut opened) => {
-                    self.files.insert(path.clone());
-                    let mut done = 0;
-                    for part in bytes.chunks(PART) {
-                        opened
-                            .write_all(part)
-                            .map_err(|error| io("write", &path, error))?;
-                        done += part.len() as u64;
-                        hooks::poll(done, bytes.len() as u64)?;
-                    }
-                    opened
-                        .sync_all()
-                        .map_err(|error| io("write", &path, error))?;
-                    let folder = folder.file_name().unwrap_or_default().to_string_lossy();
-                    return Ok(format!("{folder}/{file}"));
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(io("create", &path, error)),
-            }
-        }
-        Err(Error::overflow("gcx", "the number of data files"))
     }
 
     fn flush(&mut self) -> Result<()> {
@@ -225,60 +196,14 @@ impl DocumentWriter {
         self.text.clear();
         Ok(())
     }
-
-    /// Removes the files beside a document that does not come to be.
-    fn remove_files(&self) {
-        for path in &self.files {
-            let _ = fs::remove_file(path);
-        }
-        // Fails unless it is empty.
-        let _ = fs::remove_dir(data_folder(&self.path));
-    }
-
-    fn remove_files_of_predecessor(&self) {
-        let folder = data_folder(&self.path);
-        let Ok(entries) = fs::read_dir(&folder) else {
-            return;
-        };
-        for path in entries.flatten().map(|entry| entry.path()) {
-            if is_data_file(&path) && !self.files.contains(&path) {
-                // A file that cannot be removed takes room and is in nobody's way.
-                let _ = fs::remove_file(&path);
-            }
-        }
-        let _ = fs::remove_dir(&folder);
-    }
 }
 
 impl Drop for DocumentWriter {
     fn drop(&mut self) {
         if self.file.is_some() {
-            self.remove_files();
+            beside::remove(&self.place, &self.files);
         }
     }
-}
-
-/// How the names of files beside documents end.
-const ENDING: &str = ".bin";
-
-/// The folder of the files beside a document.
-fn data_folder(document: &Path) -> PathBuf {
-    let mut name = document.file_name().unwrap_or_default().to_os_string();
-    name.push(".data");
-    document.with_file_name(name)
-}
-
-/// Whether a file has a name as [`DocumentWriter`] gives them: `...-CHECKSUM-NUMBER.bin`.
-fn is_data_file(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let mut parts = name.strip_suffix(ENDING).unwrap_or("").rsplitn(3, '-');
-    let number = parts.next().unwrap_or("");
-    let checksum = parts.next().unwrap_or("");
-    parts.next().is_some()
-        && !number.is_empty()
-        && number.bytes().all(|byte| byte.is_ascii_digit())
-        && checksum.len() == 8
-        && checksum.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// The objects of a document and their names, each where it is preferred if that can be done.
@@ -310,9 +235,28 @@ pub fn read_document(
 
 type Loaded = (String, Box<dyn SceneObject>, PreferredDevice);
 
+/// What the document has that is there now, also while others replace it and remove the files beside the old one.
 fn read_objects(path: &Path, classes: &Classes) -> Result<Vec<Loaded>> {
-    let file = File::open(path).map_err(|error| Error::io("open", error))?;
-    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut attempt = 1;
+    loop {
+        let place = behind_links(path).map_err(|error| Error::io("open", error))?;
+        let file = open_ordinary(&place)?;
+        let opened = beside::identity(&file);
+        let folder = place.parent().unwrap_or(Path::new(""));
+        match read_objects_of(file, folder, classes) {
+            Err(error)
+                if *error.kind() != ErrorKind::Interrupted
+                    && attempt < ATTEMPTS
+                    && beside::identity_at(&place) != opened =>
+            {
+                attempt += 1;
+            }
+            read => return read,
+        }
+    }
+}
+
+fn read_objects_of(file: File, folder: &Path, classes: &Classes) -> Result<Vec<Loaded>> {
     let mut tags = Tags::new(BufReader::new(file));
     let Some(root) = tags.element()? else {
         return Err(truncated());
@@ -343,6 +287,7 @@ fn read_objects(path: &Path, classes: &Classes) -> Result<Vec<Loaded>> {
         } else {
             Err(wrong("name", "taken".to_owned(), "another one"))
         }
+        .map_err(of_document)
         .with_context(|| format!("object '{}'", shortened(&name)))?;
         objects.push((name, object, preferred));
     }
@@ -350,6 +295,19 @@ fn read_objects(path: &Path, classes: &Classes) -> Result<Vec<Loaded>> {
         Tag::Eof => Ok(objects),
         Tag::Text(text) if text.trim_ascii().is_empty() => Ok(objects),
         _ => Err(wrong("document", "more after </gcx>".to_owned(), "its end")),
+    }
+}
+
+/// What a document says that no object can be is an error of the document, whoever finds it.
+fn of_document(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::InvalidArgument
+        | ErrorKind::Index
+        | ErrorKind::Shape
+        | ErrorKind::Layout
+        | ErrorKind::DType
+        | ErrorKind::Overflow => Error::new(ErrorKind::Format, error.to_string()),
+        _ => error,
     }
 }
 
@@ -367,12 +325,13 @@ fn read_object<'a>(
         sections: Vec::new(),
         folder,
     };
+    let mut names = BTreeSet::new();
     while let Some(element) = tags.element()? {
         let name = element.attribute("name")?.to_owned();
         let text = tags.text(&element)?;
         match element.name.as_str() {
             "property" => {
-                if reader.properties.iter().any(|(own, _, _)| *own == name) {
+                if !names.insert(name.clone()) {
                     let found = format!("'{}' twice", shortened(&name));
                     return Err(wrong("property", found, "each once"));
                 }

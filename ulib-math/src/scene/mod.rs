@@ -37,6 +37,7 @@
 //! # Ok::<(), ulib_core::Error>(())
 //! ```
 
+mod beside;
 mod classes;
 mod content;
 mod context;

@@ -1,5 +1,6 @@
 //! [`Recipe`]: a program in Python as an object of a scene.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use ulib_core::Result;
@@ -77,16 +78,21 @@ impl Recipe {
     /// Replaces all parameters. Of two with one name the later one stays.
     pub fn set_parameters(&mut self, parameters: impl IntoIterator<Item = (String, String)>) {
         self.parameters.clear();
+        let mut places = BTreeMap::new();
         for (name, value) in parameters {
-            self.set_parameter(&name, value);
+            match places.get(&name) {
+                Some(&place) => self.parameters[place] = (name, value),
+                None => {
+                    places.insert(name.clone(), self.parameters.len());
+                    self.parameters.push((name, value));
+                }
+            }
         }
     }
 
     pub(super) fn load(reader: &ObjectReader<'_>) -> Result<Box<dyn SceneObject>> {
         let mut recipe = Recipe::new(reader.text("Source")?);
-        for (name, value) in reader.items() {
-            recipe.set_parameter(name, value);
-        }
+        recipe.set_parameters(reader.items().iter().cloned());
         Ok(Box::new(recipe))
     }
 }

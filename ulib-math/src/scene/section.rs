@@ -1,6 +1,6 @@
 //! [`Section`]: the bulk data of an object in a document, inside it or in a file beside it.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
@@ -132,8 +132,8 @@ impl Section {
         }
         let path = folder.join(name);
         let io = |error| Error::io("open", error).context(format!("data file {}", path.display()));
-        let file = File::open(&path).map_err(io)?;
-        let found = file.metadata().map_err(io)?;
+        // Before it is opened, which may block for ever where it is a pipe.
+        let found = fs::metadata(&path).map_err(io)?;
         if !found.is_file() || found.len() != self.bytes as u64 {
             return Err(self.malformed(
                 "file",
@@ -141,7 +141,7 @@ impl Section {
                 format!("a file of {} bytes", self.bytes),
             ));
         }
-        Ok(file)
+        File::open(&path).map_err(io)
     }
 
     fn failed(&self, error: io::Error) -> Error {

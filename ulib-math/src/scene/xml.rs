@@ -9,6 +9,9 @@ use ulib_core::{Error, Result};
 
 use super::object::shortened;
 
+/// The most attributes of an element: more would take long to compare.
+const ATTRIBUTES: usize = 32;
+
 /// Reads a document from its beginning, one tag after the other.
 pub(super) struct Tags<R> {
     reader: Reader<R>,
@@ -59,7 +62,7 @@ impl<R: BufRead> Tags<R> {
                 }
                 Err(error) => return Err(malformed(error)),
             };
-            return Ok(match event {
+            let tag = match event {
                 Event::Start(start) => Tag::Start(Element::new(&start)?),
                 Event::Empty(start) => {
                     let element = Element::new(&start)?;
@@ -88,7 +91,11 @@ impl<R: BufRead> Tags<R> {
                 }
                 Event::Comment(_) | Event::Decl(_) | Event::PI(_) => continue,
                 Event::Eof => Tag::Eof,
-            });
+            };
+            if let Tag::Text(text) = &tag {
+                check(text)?;
+            }
+            return Ok(tag);
         }
     }
 
@@ -128,9 +135,13 @@ impl Element {
         let mut attributes = Vec::new();
         for attribute in start.attributes() {
             let attribute = attribute.map_err(malformed)?;
+            if attributes.len() == ATTRIBUTES {
+                return Err(wrong("attributes", "too many".to_owned(), "a few"));
+            }
             let value = attribute
                 .normalized_value(XmlVersion::Explicit1_0)
                 .map_err(malformed)?;
+            check(&value)?;
             attributes.push((name(attribute.key.as_ref()), value.into_owned()));
         }
         Ok(Element {
@@ -192,6 +203,23 @@ fn malformed(error: impl Into<quick_xml::Error>) -> Error {
     wrong("XML", format!("({})", error.into()), "well-formed")
 }
 
+/// Whether XML can hold a character.
+fn legal(character: char) -> bool {
+    matches!(character, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..)
+}
+
+/// Fails for a text with a character that could not be written again.
+fn check(text: &str) -> Result<()> {
+    match text.chars().all(legal) {
+        true => Ok(()),
+        false => Err(wrong(
+            "text",
+            format!("'{}'", shortened(text)),
+            "characters that XML can hold",
+        )),
+    }
+}
+
 /// A text as it stands between tags or in an attribute.
 ///
 /// # Errors
@@ -206,9 +234,7 @@ pub(super) fn escaped(text: &str) -> Result<String> {
             '"' => escaped.push_str("&quot;"),
             // A reader may change this one.
             '\r' => escaped.push_str("&#13;"),
-            '\n' | '\t' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'.. => {
-                escaped.push(character);
-            }
+            _ if legal(character) => escaped.push(character),
             _ => {
                 return Err(Error::invalid(
                     "gcx",
