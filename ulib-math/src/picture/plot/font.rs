@@ -120,6 +120,9 @@ pub(super) fn write(
         if at > i64::from(picture.width()) {
             break;
         }
+        if at + i64::from(WIDTH) * scale < 0 {
+            continue;
+        }
         let known = LETTERS.iter().find(|(known, _)| *known == letter);
         let rows = known.map_or(BOX, |(_, rows)| rows).split('/');
         for (row, pixels) in rows.enumerate() {

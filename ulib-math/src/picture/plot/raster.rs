@@ -10,6 +10,9 @@ const PAPER: [u8; 3] = [255; 3];
 const INK: [u8; 3] = [40; 3];
 const GRID: [u8; 3] = [225; 3];
 
+/// The farthest pixel that a line touches, and a little more.
+const ASIDE: f64 = 8.0;
+
 pub(super) fn draw(plot: &Plot) -> Result<Picture> {
     let (width, height) = plot.size;
     let mut picture = Picture::filled(width, height, PAPER)?;
@@ -69,7 +72,13 @@ pub(super) fn draw(plot: &Plot) -> Result<Picture> {
     }
     let mut cover = zeros::<u8>(picture.pixels().len())?;
     for (i, line) in frame.lines.iter().enumerate() {
-        cover.fill(0);
+        // Only its own rows: of thousands of lines most are short.
+        let ys = || line.iter().flatten().map(|point| point.1);
+        let first = (ys().fold(f64::INFINITY, f64::min) - ASIDE).max(0.0) as usize;
+        let last = (ys().fold(f64::NEG_INFINITY, f64::max) + ASIDE).max(0.0) as usize;
+        let (first, last) = (first.min(height as usize), last.min(height as usize));
+        let rows = first * width as usize..last.max(first) * width as usize;
+        cover[rows.clone()].fill(0);
         for piece in line {
             for pair in piece.windows(2) {
                 segment(&mut cover, (width, height), (pair[0], pair[1]), 1.0);
@@ -78,7 +87,10 @@ pub(super) fn draw(plot: &Plot) -> Result<Picture> {
                 segment(&mut cover, (width, height), (alone, alone), 2.0);
             }
         }
-        for (pixel, &cover) in picture.pixels_mut().iter_mut().zip(&cover) {
+        for (pixel, &cover) in picture.pixels_mut()[rows.clone()]
+            .iter_mut()
+            .zip(&cover[rows])
+        {
             let part = f64::from(cover) / 255.0;
             for (old, new) in pixel.iter_mut().zip(colour(i)) {
                 *old = (f64::from(*old) * (1.0 - part) + f64::from(new) * part).round() as u8;
