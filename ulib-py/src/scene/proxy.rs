@@ -53,13 +53,16 @@ pub(crate) fn unwrap<'py>(object: &Any<'py>) -> PyResult<Any<'py>> {
 impl Proxy {
     fn target<'py>(&self, py: Python<'py>) -> PyResult<Any<'py>> {
         let name = self.name.bind(py);
-        self.objects.bind(py).get_item(name)?.ok_or_else(|| {
-            let message = match name.repr() {
-                Ok(name) => format!("the scene has no object {name} any more"),
-                Err(error) => return error,
-            };
-            PyReferenceError::new_err(message)
-        })
+        let Some(found) = self.objects.bind(py).get_item(name)? else {
+            let message = format!("the scene has no object {} any more", name.repr()?);
+            return Err(PyReferenceError::new_err(message));
+        };
+        // Scenes never hold one; two that stand for each other would never come to an object.
+        if found.cast::<Proxy>().is_ok() {
+            let message = format!("{} is a proxy itself", name.repr()?);
+            return Err(PyReferenceError::new_err(message));
+        }
+        Ok(found)
     }
 
     /// Changes the object in place. Where it cannot and Python makes a new value instead, the object stays.
