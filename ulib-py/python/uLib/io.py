@@ -66,13 +66,13 @@ def read_multi_image(
     path: str | os.PathLike[str],
     *,
     scale: float = 1.0,
-    arrays: Iterable[str] = (),
+    arrays: str | Iterable[str] = (),
     any_orientation: bool = False,
     format: str | None = None,
 ) -> _ulib.MultiVoxImage:
     """All components of an array in a file, or of several ``arrays``, each a channel."""
     return _ulib.read_multi_image(
-        path, scale=scale, arrays=list(arrays), any_orientation=any_orientation, format=format
+        path, scale=scale, arrays=_names(arrays), any_orientation=any_orientation, format=format
     )
 
 
@@ -97,7 +97,7 @@ def write_image(
         path,
         scale=scale,
         dtype=_typestr(dtype),
-        array=[array] if isinstance(array, str) else list(array),
+        array=_names(array),
         compressed=compressed,
         ascii=ascii,
         format=format,
@@ -113,14 +113,19 @@ def image_info(path: str | os.PathLike[str], *, format: str | None = None) -> di
     return _ulib.image_info(path, format=format)
 
 
-def read_table(path: str | os.PathLike[str], columns: Iterable[str] | None = None) -> _ulib.EventTable:
+def read_table(path: str | os.PathLike[str], columns: str | Iterable[str] | None = None) -> _ulib.EventTable:
     """The table in a file, or the ``columns`` of it in that order."""
-    return _ulib.read_table(path, None if columns is None else list(columns))
+    return _ulib.read_table(path, None if columns is None else _names(columns))
 
 
 def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     """Writes an ``EventTable`` to a file whose name says the format; it reads back as the same numbers."""
     _ulib.write_table(table, path)
+
+
+def _names(names: str | Iterable[str]) -> list[str]:
+    """One name is one, not its letters."""
+    return [names] if isinstance(names, str) else list(names)
 
 
 def _typestr(dtype: DTypeLike) -> str:

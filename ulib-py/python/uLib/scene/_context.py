@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from enum import Enum
+from numbers import Number
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import _ulib
@@ -62,6 +64,9 @@ class Context:
         self._scene[name] = value
 
     def __getattr__(self, name: str) -> _ulib.Proxy:
+        if name in Context.__slots__:
+            # A copy that is being made has none of them yet.
+            raise AttributeError(name)
         if name in self._scene:
             return self._scene.proxy(name)
         raise AttributeError(self._scene._missing(name), name=name, obj=self)
@@ -109,6 +114,8 @@ class Context:
         return converted(self._parameters[name], default, f"parameter {name!r}")
 
 
+# Letters of a text that an error shows.
+LONGEST = 200
 TRUTHS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
@@ -128,8 +135,21 @@ def converted(text: str, like: T, what: str) -> T:
 
             value = literal_eval(text)
             if not isinstance(value, kind):
-                value = kind(value)  # type: ignore[call-arg]
-    except (KeyError, ValueError, TypeError, SyntaxError):
-        raise ValueError(f"{what} is {text!r}, which is no {kind.__name__}") from None
+                value = _as(kind, value, like)
+    except (KeyError, ValueError, TypeError, SyntaxError, ArithmeticError, MemoryError, RecursionError):
+        # The last two are how Python says that a text has too many brackets.
+        shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+        raise ValueError(f"{what} is {shown!r}, which is no {kind.__name__}") from None
     answer: T = value
     return answer
+
+
+def _as(kind: type, value: Any, like: Any) -> Any:
+    """A value of another type as one of this: numbers as numbers, groups as groups, members of an enumeration by their values.
+    Other types take numbers for sizes: ``bytes(5)`` has five zeros."""
+    groups = (list, tuple, set, frozenset)
+    if isinstance(like, (Number, Enum)) and isinstance(value, (int, float, complex, str)):
+        return kind(value)
+    if isinstance(like, groups) and isinstance(value, groups):
+        return kind(value)
+    raise TypeError

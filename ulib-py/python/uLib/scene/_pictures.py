@@ -18,8 +18,9 @@ def write(scene: Scene, folder: str) -> Iterator[tuple[str, str]]:
     os.makedirs(folder, exist_ok=True)
     taken: set[str] = set()
     for name, found in scene.items():
-        stem = _file_name(name, taken)
+        stem: str | None = None
         for end, png in _drawings(name, found):
+            stem = stem or _file_name(name, taken)
             path = os.path.join(folder, f"{stem}{end}.png")
             with open(path, "wb") as file:
                 file.write(png)
@@ -38,11 +39,17 @@ def _drawings(name: str, found: Any) -> Iterator[tuple[str, bytes]]:
         yield "", picture.plot(found, first if others else None, title=name)
 
 
+# What the names of files have after that of the object, and the longest such name in bytes, which leaves room for a number.
+ENDS = ("", "-z", "-y", "-x", "-maximum-z", "-maximum-y", "-maximum-x", "-profile-x")
+LONGEST = 200
+
+
 def _file_name(name: str, taken: set[str]) -> str:
-    """The name of an object as that of a file that no other object has."""
-    stem = "".join(letter if letter.isalnum() or letter in " ._-" else "_" for letter in name).strip(" .") or "_"
+    """The name of an object as the beginning of names of files, none of which is that of another object."""
+    letters = "".join(letter if letter.isalnum() or letter in " ._-" else "_" for letter in name)
+    stem = letters.encode()[:LONGEST].decode(errors="ignore").strip(" .") or "_"
     found, number = stem, 2
-    while found.casefold() in taken:
+    while any((found + end).casefold() in taken for end in ENDS):
         found, number = f"{stem} {number}", number + 1
-    taken.add(found.casefold())
+    taken.update((found + end).casefold() for end in ENDS)
     return found

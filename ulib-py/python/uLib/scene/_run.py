@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import io
 import linecache
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -39,10 +41,11 @@ def run(
     recipe = scene[name]
     if not isinstance(recipe, _ulib.Recipe):
         raise TypeError(f"run: {name!r} is a {type(recipe).__name__}, not a recipe")
-    source = recipe.Source
+    # As in a file, where the mark of the encoding is no part of the program.
+    source = recipe.Source.removeprefix("\ufeff")
     filename = f"<recipe {name!r}>"
-    # Without a time, so that nobody looks for a file of this name. Tracebacks then show the lines.
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    # Without a time, so that nobody looks for a file of this name. Tracebacks then show the lines, which end where Python's do.
+    linecache.cache[filename] = (len(source), None, io.StringIO(source, newline=None).readlines(), filename)
     context = Context(scene, name, log, progress)
     try:
         # As programs have it; what is defined there knows its module by this name.
@@ -51,10 +54,14 @@ def run(
         body = space.get("run")
         if not callable(body):
             raise RecipeError(name, None, "it has no function run(ctx)")
-        body(context)
+        answer = body(context)
+        if inspect.iscoroutine(answer) or inspect.isgenerator(answer) or inspect.isasyncgen(answer):
+            # Silence its own warning: it is said here that nothing was run.
+            getattr(answer, "close", lambda: None)()
+            raise RecipeError(name, None, f"run(ctx) only made a {type(answer).__name__}, which nothing runs")
     except KeyboardInterrupt:
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         if isinstance(error, RecipeError) and error.recipe == name:
             raise
         raise RecipeError(name, _line(error, filename), _words(error)) from error
@@ -75,7 +82,13 @@ def _line(error: BaseException, filename: str) -> int | None:
 
 
 def _words(error: BaseException) -> str:
-    text = error.msg if isinstance(error, SyntaxError) else str(error)
-    notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
     kind = type(error).__name__
+    try:
+        text = error.msg if isinstance(error, SyntaxError) else str(error)
+        notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        # The error is the recipe's own, and so is what it says of itself.
+        return kind
     return (f"{kind}: {text}" if text else kind) + notes

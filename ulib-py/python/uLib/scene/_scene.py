@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from .. import _ulib
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+# Names that an error lists.
+NAMES = 50
+
+
 class Scene(MutableMapping[str, Any]):
     """Objects of uLib under names, in the order in which they were put in.
 
@@ -23,7 +28,8 @@ class Scene(MutableMapping[str, Any]):
 
     def __init__(self, objects: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
         self._objects: dict[str, Any] = {}
-        self._listeners: list[Callable[[Scene], object]] = []
+        # Each under a key of its own: one may listen twice.
+        self._listeners: dict[object, Callable[[Scene], object]] = {}
         self.update(objects)
 
     @classmethod
@@ -46,7 +52,8 @@ class Scene(MutableMapping[str, Any]):
 
         ``log`` is shown below: lines, each with whether it is the head of a step.
         """
-        _ulib.write_report(path, title, list(self._objects.items()), list(log))
+        lines = [(step, _encodable(text)) for step, text in log]
+        _ulib.write_report(path, _encodable(title), list(self._objects.items()), lines)
 
     @property
     def names(self) -> list[str]:
@@ -76,7 +83,7 @@ class Scene(MutableMapping[str, Any]):
                 if first is None:
                     error.add_note(f"refreshing {name!r}")
                     first = error
-        for listener in list(self._listeners):
+        for listener in list(self._listeners.values()):
             try:
                 listener(self)
             except Exception as error:
@@ -87,15 +94,15 @@ class Scene(MutableMapping[str, Any]):
     @property
     def listeners(self) -> tuple[Callable[[Scene], object], ...]:
         """Who is told of refreshes."""
-        return tuple(self._listeners)
+        return tuple(self._listeners.values())
 
     def on_refresh(self, callback: Callable[[Scene], object]) -> Callable[[], None]:
         """Calls ``callback(scene)`` after every refresh, until the function that is returned is called."""
-        self._listeners.append(callback)
+        key = object()
+        self._listeners[key] = callback
 
         def stop() -> None:
-            if callback in self._listeners:
-                self._listeners.remove(callback)
+            self._listeners.pop(key, None)
 
         return stop
 
@@ -139,10 +146,21 @@ class Scene(MutableMapping[str, Any]):
     def __len__(self) -> int:
         return len(self._objects)
 
+    def __copy__(self) -> Self:
+        """A scene of its own with the same objects, which nobody listens to."""
+        return type(self)(self)
+
     def __repr__(self) -> str:
         inside = ", ".join(f"{name!r}: {found!r}" for name, found in self._objects.items())
         return f"<uLib.scene.Scene {{{inside}}}>"
 
     def _missing(self, name: object) -> str:
-        known = "only " + ", ".join(self._objects) if self._objects else "it has no objects"
+        first = list(islice(self._objects, NAMES))
+        more = f" and {len(self) - NAMES} more" if len(self) > NAMES else ""
+        known = f"only {', '.join(first)}{more}" if first else "it has no objects"
         return f"the scene has no object {name!r}, {known}"
+
+
+def _encodable(text: str) -> str:
+    """Without the halves of letters that names of files and the output of programs may have."""
+    return text.encode(errors="backslashreplace").decode()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from .. import _ulib, device
@@ -12,6 +15,8 @@ from ._run import RecipeError
 from . import _run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
     from ._scene import Scene
 
 # Rows of a table that are shown.
@@ -71,7 +76,7 @@ class Text(Show):
         out = sys.stdout
         sys.stdout = said = _Clearing(out, progress)
         try:
-            self.asked[name] = _run.run(scene, name, print, progress.show)._asked
+            self.asked[name] = _asked(scene, name, progress.show)
         except RecipeError as found:
             error = found
         finally:
@@ -89,7 +94,7 @@ class Text(Show):
         return error
 
     def wrote(self, what: str, path: str, name: str | None = None) -> None:
-        print(f"{what} {path}" if name is None else f"{what} {name} to {path}")
+        print(f"{what} {path}" if name is None else f"{what} {_printable(name)} to {path}")
 
     def finished(self) -> None:
         sys.stdout.flush()
@@ -132,15 +137,12 @@ class Json(Show):
         self._document |= {"file": path, "device": device.describe(), "objects": _objects(scene), "runs": []}
 
     def run(self, scene: Scene, name: str) -> RecipeError | None:
-        from contextlib import redirect_stdout
-        from io import StringIO
-
         before = _tables(scene)
         start = time.perf_counter()
         error = None
-        with redirect_stdout(StringIO()) as said:
+        with _to_errors(), redirect_stdout(_Kept()) as said:
             try:
-                self.asked[name] = _run.run(scene, name, print, None)._asked
+                self.asked[name] = _asked(scene, name, None)
             except RecipeError as found:
                 error = found
         seconds = time.perf_counter() - start
@@ -172,6 +174,41 @@ class Json(Show):
         import json
 
         print(json.dumps(self._document, indent=2, allow_nan=False))
+
+
+def _asked(scene: Scene, name: str, progress: Callable[[float, float], object] | None) -> set[str]:
+    """Runs a recipe; the parameters that it asked for."""
+    if name not in scene.recipes:
+        raise RecipeError(name, None, "an earlier recipe took it out of the scene")
+    return _run.run(scene, name, print, progress)._asked
+
+
+class _Kept(StringIO):
+    """What was written, also when the recipe closes it."""
+
+    def close(self) -> None:
+        pass
+
+
+@contextmanager
+def _to_errors() -> Iterator[None]:
+    """Sends to the standard error what programs and libraries write to the standard output past Python."""
+    sys.stdout.flush()
+    try:
+        out = os.dup(1)
+    except OSError:
+        yield
+        return
+    try:
+        os.dup2(2, 1)
+    except OSError:
+        # There is no standard error.
+        pass
+    try:
+        yield
+    finally:
+        os.dup2(out, 1)
+        os.close(out)
 
 
 def _objects(scene: Scene) -> list[dict[str, Any]]:
@@ -251,19 +288,27 @@ class _Progress:
     """One line on the terminal that says how far a recipe is."""
 
     def __init__(self) -> None:
-        self._on = _is_terminal(sys.stderr)
+        self._on = _is_terminal(sys.stderr) and os.environ.get("TERM") != "dumb"
         self._shown = False
         self._last = 0.0
 
     def show(self, done: float, total: float) -> None:
+        if not self._on:
+            return
+        try:
+            over, share = not done < total, done / total
+        except (ArithmeticError, TypeError):
+            over, share = True, 1.0
         now = time.monotonic()
-        if not self._on or (now - self._last < 0.05 and done < total):
+        if now - self._last < 0.05 and not over:
             return
         self._last = now
-        share = min(max(done / total, 0.0), 1.0) if total else 1.0
-        bar = "#" * round(share * 30)
+        # What is no number is nothing yet.
+        share = min(max(share, 0.0), 1.0) if share == share else 0.0
+        line = f"[{'#' * round(share * 30):<30}] {share:4.0%}  {done} of {total}"
         sys.stdout.flush()
-        sys.stderr.write(f"\r\x1b[K[{bar:<30}] {share:4.0%}  {done} of {total}")
+        # Of one row: no more than one can be cleared.
+        sys.stderr.write(f"\r\x1b[K{line[: shutil.get_terminal_size().columns - 1]}")
         sys.stderr.flush()
         self._shown = True
 
@@ -291,6 +336,14 @@ class _Clearing:
         self._parts.append(text)
         count: int = self._stream.write(text)
         return count
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def close(self) -> None:
+        """Does not: what follows the recipe is written there, too."""
+        self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ._settings import Usage
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 # As the shell has them for a process that a signal ended.
 INTERRUPTED = 130
@@ -33,6 +34,7 @@ is wrong, 130 interrupted. ULIB_TRACEBACK=1 shows where in the program an error 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; its exit status."""
+    _streams()
     try:
         try:
             return _compose(_parser().parse_args(arguments))
@@ -48,7 +50,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(f"{error}\n(gcompose --help lists the options)", 2, error)
     except (OSError, ValueError, TypeError, RuntimeError, MemoryError, BufferError, LookupError) as error:
         # What the library raises, which names the file and the cause.
-        return _failed(getattr(error, "strerror", None) or str(error), 1, error)
+        return _failed(_message(error), 1, error)
+    except Exception as error:
+        # What recipes left behind can do anything when it is looked at.
+        return _failed(f"{type(error).__name__}: {_message(error)}", 1, error)
+
+
+def _streams() -> None:
+    """Makes sure that there is something to write to, and that no letter of a name is too much for it."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, KeyError) and error.args:
+        return str(error.args[0])
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def _failed(message: str, status: int, error: BaseException | None) -> int:
@@ -114,9 +137,14 @@ def _compose(options: Namespace) -> int:
             found.SetPreferredDevice(options.device.capitalize())
     set_here = [_settings.apply(scene, setting) for setting in options.set]
     recipes = _recipes(scene, options)
+    for export in options.export:
+        # Which objects there are is seen later: recipes make some.
+        if "=" not in export:
+            raise Usage(f"--export: {export!r} is not of the form NAME=FILE")
     show.opened(options.file, scene)
     for name in recipes:
-        error = show.run(scene, name)
+        with _same_folder():
+            error = show.run(scene, name)
         if isinstance(error.__cause__ if error else None, BrokenPipeError):
             raise BrokenPipeError
         if error is not None:
@@ -146,6 +174,21 @@ def _compose(options: Namespace) -> int:
         _report(options, scene, show)
     show.finished()
     return 0
+
+
+@contextmanager
+def _same_folder() -> Iterator[None]:
+    """Comes back to the present folder, which the names of files on the command line are relative to."""
+    try:
+        here = os.getcwd()
+    except FileNotFoundError:
+        # It was removed: no name is relative to it any more.
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.chdir(here)
 
 
 def _report(options: Namespace, scene: Scene, show: Json | Text) -> None:
