@@ -220,6 +220,19 @@ fn fragments_are_bounded_and_escaped() {
 }
 
 #[test]
+fn a_volume_of_which_not_every_voxel_is_shown_says_so() {
+    let page = |dims| {
+        let mut report = ReportWriter::new("");
+        let image: VoxImage = VoxImage::new(dims).unwrap();
+        report.object("volume", &image).unwrap();
+        report.to_string()
+    };
+    let note = "<p>one voxel of every 3 x 2 x 1 is shown</p>";
+    assert!(page([300, 129, 128]).contains(note));
+    assert!(!page([128, 128, 3]).contains("one voxel of"));
+}
+
+#[test]
 fn a_fragment_has_the_middle_slice() {
     let mut image: VoxImage = VoxImage::new([4, 2, 3]).unwrap();
     image.set_value_at([1, 0, 1], 1.0).unwrap();

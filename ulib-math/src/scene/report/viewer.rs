@@ -57,6 +57,12 @@ pub(super) fn html(volume: &dyn Volume) -> Result<String> {
         html.push_str(&format!("<option>{map}</option>"));
     }
     html.push_str("</select></label><span class=\"here\"></span></div>\n");
+    if steps != [1; 3] {
+        let [x, y, z] = steps;
+        html.push_str(&format!(
+            "<p>one voxel of every {x} x {y} x {z} is shown</p>\n"
+        ));
+    }
     html.push_str(&format!(
         "<noscript>The slices need JavaScript.</noscript>\n<script type=\"text/plain\">{}</script>\n</div>\n",
         encode(&codes).map_err(|error| Error::io("zlib", error))?
