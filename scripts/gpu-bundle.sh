@@ -40,7 +40,7 @@ cp -r examples/python "$out/python/examples"
 cp -r assets "$out/assets"
 cp scripts/gpu-run.sh "$out/run.sh"
 cp scripts/volume-to-raw.py "$out/python/"
-cp -r benches/peers benches/sizes.py "$out/python/"
+cp -r benches/peers benches/sizes.py benches/files.py "$out/python/"
 
 # Every program holds the kernels of all operations as text, of which packing leaves a tenth.
 tar -C "$out" -czf "$out/programs.tar.gz" tests benches examples
