@@ -25,6 +25,11 @@ use crate::memory::room;
 /// Numbers of a column that are read at a time.
 const BATCH: usize = 1 << 14;
 
+/// Numbers that even the smallest file is believed to hold, and numbers that are believed for each byte of a larger one: equal
+/// ones take next to no room.
+const FEW: u64 = 1 << 24;
+const DENSEST: u64 = 1032;
+
 /// Rows of a group that is written.
 const GROUP: usize = 1 << 20;
 
@@ -35,7 +40,9 @@ pub(super) fn read(path: &Path, columns: Option<&[&str]>) -> Result<EventTable> 
 }
 
 fn read_whole(path: &Path, columns: Option<&[&str]>) -> Result<EventTable> {
-    let file = File::open(path).map_err(|error| Error::io("open", error))?;
+    let io = |error| Error::io("open", error);
+    let file = File::open(path).map_err(io)?;
+    let bytes = file.metadata().map_err(io)?.len();
     let reader = SerializedFileReader::new(file).map_err(failed)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let names: Vec<String> = schema
@@ -60,11 +67,22 @@ fn read_whole(path: &Path, columns: Option<&[&str]>) -> Result<EventTable> {
             return Err(damaged("a column before the file's beginning"));
         }
     }
+    let rows = reader.metadata().file_metadata().num_rows();
+    let most = FEW.max(bytes.saturating_mul(DENSEST));
+    let cells = u64::try_from(rows)
+        .ok()
+        .and_then(|rows| rows.checked_mul(places.len() as u64));
+    if cells.is_none_or(|cells| cells > most) {
+        return Err(damaged(format_args!(
+            "{rows} rows in {bytes} bytes, more than are believed"
+        )));
+    }
+    let mut left = rows.unsigned_abs() as usize;
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(failed)?;
         let columns = places
             .iter()
-            .map(|&place| column(&*group, place))
+            .map(|&place| column(&*group, place, left))
             .collect::<Result<Vec<_>>>()?;
         let rows = columns.first().map_or(0, Vec::len);
         if let Some(other) = columns.iter().find(|column| column.len() != rows) {
@@ -75,6 +93,7 @@ fn read_whole(path: &Path, columns: Option<&[&str]>) -> Result<EventTable> {
                 format!("{rows} rows, as in the first"),
             ));
         }
+        left -= rows;
         let mut numbers = room(rows.saturating_mul(columns.len()))?;
         for row in 0..rows {
             numbers.extend(columns.iter().map(|column| column[row]));
@@ -108,25 +127,25 @@ fn check(column: &ColumnDescriptor) -> Result<()> {
     Ok(())
 }
 
-/// The numbers of a column of a group of rows.
-fn column(group: &dyn RowGroupReader, place: usize) -> Result<Vec<f64>> {
+/// The numbers of a column of a group of rows, which may be up to `most`.
+fn column(group: &dyn RowGroupReader, place: usize, most: usize) -> Result<Vec<f64>> {
     let column = group.metadata().column(place).column_descr_ptr();
     let unsigned = is_unsigned(&column);
     let present = column.max_def_level();
     match group.get_column_reader(place).map_err(failed)? {
         ColumnReader::BoolColumnReader(reader) => {
-            numbers(reader, present, |x| f64::from(u8::from(x)))
+            numbers(reader, present, most, |x| f64::from(u8::from(x)))
         }
         ColumnReader::Int32ColumnReader(reader) if unsigned => {
-            numbers(reader, present, |x| f64::from(x.cast_unsigned()))
+            numbers(reader, present, most, |x| f64::from(x.cast_unsigned()))
         }
-        ColumnReader::Int32ColumnReader(reader) => numbers(reader, present, f64::from),
+        ColumnReader::Int32ColumnReader(reader) => numbers(reader, present, most, f64::from),
         ColumnReader::Int64ColumnReader(reader) if unsigned => {
-            numbers(reader, present, |x| x.cast_unsigned() as f64)
+            numbers(reader, present, most, |x| x.cast_unsigned() as f64)
         }
-        ColumnReader::Int64ColumnReader(reader) => numbers(reader, present, |x| x as f64),
-        ColumnReader::FloatColumnReader(reader) => numbers(reader, present, f64::from),
-        ColumnReader::DoubleColumnReader(reader) => numbers(reader, present, |x| x),
+        ColumnReader::Int64ColumnReader(reader) => numbers(reader, present, most, |x| x as f64),
+        ColumnReader::FloatColumnReader(reader) => numbers(reader, present, most, f64::from),
+        ColumnReader::DoubleColumnReader(reader) => numbers(reader, present, most, |x| x),
         _ => Err(Error::malformed(
             "parquet",
             "column type",
@@ -147,6 +166,7 @@ fn is_unsigned(column: &ColumnDescriptor) -> bool {
 fn numbers<T: DataType>(
     mut reader: ColumnReaderImpl<T>,
     present: i16,
+    most: usize,
     to_f64: impl Fn(T::T) -> f64,
 ) -> Result<Vec<f64>> {
     let (mut values, mut levels, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
@@ -159,6 +179,9 @@ fn numbers<T: DataType>(
             .map_err(failed)?;
         if records == 0 {
             return Ok(numbers);
+        }
+        if numbers.len() + records > most {
+            return Err(damaged("more rows than the file says"));
         }
         numbers
             .try_reserve(records)

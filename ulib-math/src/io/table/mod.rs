@@ -56,6 +56,9 @@ impl TableFormat {
 /// Numbers of every type and booleans become `f64`, the nearest one; what is missing (an empty field, a null) becomes NaN. Columns
 /// of anything else are an error; [`read_columns`] leaves them out.
 ///
+/// Memory is asked for as rows come. A Parquet file of which more rows are declared than its size makes believable is refused; a damaged
+/// page of one may ask for 2 GiB that are not used.
+///
 /// # Errors
 /// `Io`; `InvalidArgument` for a name that stands for no format; `Format` for a file that is damaged, a row of another length, or
 /// what is no number, naming the file, the row and the column; `OutOfMemory`.
