@@ -41,11 +41,11 @@ def volumes(table, folder, edge):
     table.title(f"A volume of {edge}^3 float32 in a file")
     count = edge**3
     array = np.arange(count, dtype=np.float32).reshape(edge, edge, edge)
-    raw = folder / "numpy.raw"
+    theirs = {"vti": folder / "numpy.raw", "npy": folder / "numpy.npy"}
     # NumPy's fastest ways: of the .vti file, whose numbers are at its end, and of the .npy file.
     peers = {
-        "vti": (lambda file: np.fromfile(file, np.float32, count, offset=start_of(file)), lambda: array.tofile(raw)),
-        "npy": (np.load, lambda: np.save(folder / "numpy.npy", array)),
+        "vti": (lambda file: np.fromfile(file, np.float32, count, offset=start_of(file)), lambda: array.tofile(theirs["vti"])),
+        "npy": (np.load, lambda: np.save(theirs["npy"], array)),
     }
     for voxel_bytes in (8, 4):
         image = uLib.VoxImage(edge, edge, edge, voxel_bytes=voxel_bytes)
@@ -53,7 +53,9 @@ def volumes(table, folder, edge):
         for ending, (load, save) in peers.items():
             file = folder / f"volume.{ending}"
             name = f".{ending}, voxels of {voxel_bytes} bytes"
-            row(table, f"save {name}", 4 * count, lambda f=file, i=image: uLib.io.write_image(i, f), save)
+            ours = lambda f=file, i=image: uLib.io.write_image(i, f)  # noqa: E731
+            row(table, f"save {name}, a new file", 4 * count, new(file, ours), new(theirs[ending], save))
+            row(table, f"save {name}, over an old one", 4 * count, ours, save)
             row(
                 table,
                 f"load {name}",
@@ -63,6 +65,16 @@ def volumes(table, folder, edge):
             )
             assert uLib.io.read_image(file).GetValue(count - 1) == array.flat[-1] == np.ravel(load(file))[-1]
             file.unlink()
+
+
+def new(file, save):
+    """``save`` of a file that is not there any more; taking it away is measured, too, as it is for both."""
+
+    def call():
+        file.unlink(missing_ok=True)
+        save()
+
+    return call
 
 
 def start_of(file):

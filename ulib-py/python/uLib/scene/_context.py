@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import Enum
-from numbers import Number
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import _ulib
@@ -147,6 +146,9 @@ def converted(text: str, like: T, what: str) -> T:
 def _as(kind: type, value: Any, like: Any) -> Any:
     """A value of another type as one of this: numbers as numbers, groups as groups, members of an enumeration by their values.
     Other types take numbers for sizes: ``bytes(5)`` has five zeros."""
+    # Few recipes need it, and every import of the package would wait for it.
+    from numbers import Number
+
     groups = (list, tuple, set, frozenset)
     if isinstance(like, (Number, Enum)) and isinstance(value, (int, float, complex, str)):
         return kind(value)
