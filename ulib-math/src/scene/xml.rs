@@ -17,7 +17,7 @@ pub(super) struct Tags<R> {
     reader: Reader<R>,
     buffer: Vec<u8>,
     /// A tag without content, whose end is still to come.
-    empty: Option<String>,
+    empty: bool,
 }
 
 /// What comes next.
@@ -43,13 +43,13 @@ impl<R: BufRead> Tags<R> {
         Tags {
             reader,
             buffer: Vec::new(),
-            empty: None,
+            empty: false,
         }
     }
 
     /// The next tag, or the next part of a text.
     pub(super) fn next(&mut self) -> Result<Tag> {
-        if self.empty.take().is_some() {
+        if std::mem::take(&mut self.empty) {
             return Ok(Tag::End);
         }
         loop {
@@ -66,7 +66,7 @@ impl<R: BufRead> Tags<R> {
                 Event::Start(start) => Tag::Start(Element::new(&start)?),
                 Event::Empty(start) => {
                     let element = Element::new(&start)?;
-                    self.empty = Some(element.name.clone());
+                    self.empty = true;
                     Tag::Start(element)
                 }
                 Event::End(_) => Tag::End,
@@ -142,10 +142,10 @@ impl Element {
                 .normalized_value(XmlVersion::Explicit1_0)
                 .map_err(malformed)?;
             check(&value)?;
-            attributes.push((name(attribute.key.as_ref()), value.into_owned()));
+            attributes.push((attribute.key.as_ref().to_owned(), value.into_owned()));
         }
         Ok(Element {
-            name: name(start.name().as_ref()),
+            name: start.name().as_ref().to_owned(),
             attributes,
         })
     }
@@ -185,10 +185,6 @@ impl Element {
             "another one",
         )
     }
-}
-
-fn name(name: &str) -> String {
-    name.to_owned()
 }
 
 pub(super) fn truncated() -> Error {
