@@ -59,16 +59,8 @@ pub(crate) fn to_python(error: Error) -> PyErr {
         ErrorKind::Residency => ResidencyError::new_err(message),
         ErrorKind::Busy => PyBufferError::new_err(message),
         ErrorKind::Unavailable => DeviceUnavailableError::new_err(message),
-        ErrorKind::OutOfMemory { needs, free } => with_fields(
-            OutOfMemoryError::new_err(message),
-            &[("needs", *needs as i128), ("free", *free as i128)],
-            None,
-        ),
-        ErrorKind::Driver { code, call } => with_fields(
-            DriverError::new_err(message),
-            &[("code", i128::from(*code))],
-            Some(("call", call)),
-        ),
+        kind @ ErrorKind::OutOfMemory { .. } => with_kind(OutOfMemoryError::new_err(message), kind),
+        kind @ ErrorKind::Driver { .. } => with_kind(DriverError::new_err(message), kind),
         ErrorKind::Overflow => PyOverflowError::new_err(message),
         ErrorKind::Interrupted => {
             hooks::take_pending().unwrap_or_else(|| PyKeyboardInterrupt::new_err(message))
@@ -104,6 +96,20 @@ pub(crate) fn shortened(text: &str) -> String {
     };
     let (head, tail) = (&text[..cut(KEPT)], &text[cut(text.len() - KEPT)..]);
     format!("{head} ... {tail} ({} bytes in all)", text.len())
+}
+
+/// The exception with what its kind says in numbers: the byte counts, or the driver's status and the call.
+pub(crate) fn with_kind(error: PyErr, kind: &ErrorKind) -> PyErr {
+    match kind {
+        ErrorKind::OutOfMemory { needs, free } => {
+            let counts = [("needs", i128::from(*needs)), ("free", i128::from(*free))];
+            with_fields(error, &counts, None)
+        }
+        ErrorKind::Driver { code, call } => {
+            with_fields(error, &[("code", i128::from(*code))], Some(("call", call)))
+        }
+        _ => error,
+    }
 }
 
 /// Sets attributes on a new exception; the exception is returned even if that fails.

@@ -4,12 +4,13 @@
 //! [`cell`] (how an object is shared between threads), [`holder`] and [`together`] (one and several of any type), [`source`] (which
 //! array of which object),
 //! [`placement`], [`numeric`] and [`bulk`] (what every class can do), `objects` (one file per class), `interop` (one
-//! file per protocol), [`scene`] (documents and proxies), [`io`] and [`picture`] (files and pictures), [`errors`] (which exception).
+//! file per protocol), [`scene`] (documents and proxies), [`io`] and [`picture`] (files and pictures), [`cuda`] (PyCUDA's driver layer), [`errors`] (which exception).
 
 mod args;
 mod bulk;
 mod cell;
 mod compute;
+mod cuda;
 mod device;
 mod errors;
 mod gather;
@@ -95,6 +96,7 @@ fn functions(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(device::device_memory_info, module)?)?;
     module.add_function(wrap_pyfunction!(device::device_held, module)?)?;
     module.add_function(wrap_pyfunction!(device::device_errors, module)?)?;
+    module.add_function(wrap_pyfunction!(cuda::load_cuda, module)?)?;
     module.add_function(wrap_pyfunction!(log::placement_log, module)?)?;
     module.add_function(wrap_pyfunction!(scene::document::load_document, module)?)?;
     module.add_function(wrap_pyfunction!(scene::document::save_document, module)?)?;

@@ -3,7 +3,7 @@
 use super::Device;
 use crate::driver::{Driver, check, forked, relaxed_capture};
 use crate::stream::{self, Stream};
-use crate::sys::{CUcontext, CUresult};
+use crate::sys::{CUcontext, CUdevice, CUresult};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::PoisonError;
@@ -70,6 +70,29 @@ impl Device {
         // SAFETY: this device's context is current, by the guard.
         let status = relaxed_capture(|| unsafe { (table.cuCtxSynchronize)() });
         stream::check_wait(table, "cuCtxSynchronize", status)
+    }
+
+    /// The device whose context is current for the calling thread, whoever made it so: its primary context, or another one
+    /// of a program that has its own. `None` when none is current.
+    ///
+    /// # Errors
+    /// Whatever the driver says; kind `Unavailable` without a driver, `Forked` in a forked child.
+    pub fn current() -> Result<Option<Self>> {
+        let table = Driver::ready()?.table();
+        let mut raw: CUdevice = 0;
+        // SAFETY: the driver is initialised; the call writes one integer.
+        let status = unsafe { (table.cuCtxGetDevice)(&raw mut raw) };
+        if status == CUresult::CUDA_ERROR_INVALID_CONTEXT {
+            return Ok(None);
+        }
+        check(table, "cuCtxGetDevice", status)?;
+        for ordinal in 0..Self::count()? {
+            let device = Self::new(ordinal)?;
+            if device.handle() == raw {
+                return Ok(Some(device));
+            }
+        }
+        Ok(None)
     }
 
     /// The primary context as an integer, for code that calls the driver itself; retained by the first call.

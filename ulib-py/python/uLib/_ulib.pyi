@@ -20,6 +20,7 @@ __all__ = [
     "device_name",
     "device_unavailable_reason",
     "placement_log",
+    "load_cuda",
     "load_document",
     "save_document",
     "write_report",
@@ -730,6 +731,7 @@ class Proxy:
     if sys.version_info >= (3, 12):
         def __buffer__(self, flags: int, /) -> memoryview: ...
 
+def load_cuda() -> None: ...
 def load_document(path: str | os.PathLike[str]) -> list[tuple[str, Any]]: ...
 def save_document(path: str | os.PathLike[str], objects: list[tuple[str, Any]]) -> None: ...
 def write_report(

@@ -1,0 +1,99 @@
+//! Which of the exceptions of `uLib.cuda` (`python/uLib/cuda/_errors.py`) an error becomes.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+use ulib_core::{Error, ErrorKind};
+use ulib_device::sys::CUresult;
+
+use crate::errors::{shortened, to_python, with_kind};
+
+/// The classes by their names.
+#[derive(Clone, Copy)]
+enum Class {
+    Error,
+    Memory,
+    Launch,
+    Runtime,
+    Logic,
+}
+
+impl Class {
+    fn of(kind: &ErrorKind) -> Option<Self> {
+        Some(match kind {
+            ErrorKind::OutOfMemory { .. } => Self::Memory,
+            ErrorKind::Driver { code, .. } => Self::of_status(CUresult(code.cast_unsigned())),
+            ErrorKind::Unavailable | ErrorKind::Forked => Self::Runtime,
+            ErrorKind::Shape
+            | ErrorKind::Layout
+            | ErrorKind::InvalidArgument
+            | ErrorKind::Residency
+            | ErrorKind::Busy => Self::Logic,
+            _ => return None,
+        })
+    }
+
+    fn of_status(status: CUresult) -> Self {
+        match status {
+            CUresult::CUDA_ERROR_LAUNCH_FAILED
+            | CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
+            | CUresult::CUDA_ERROR_LAUNCH_TIMEOUT
+            | CUresult::CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING => Self::Launch,
+            CUresult::CUDA_ERROR_NO_DEVICE
+            | CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
+            | CUresult::CUDA_ERROR_FILE_NOT_FOUND
+            | CUresult::CUDA_ERROR_NOT_READY
+            | CUresult::CUDA_ERROR_ECC_UNCORRECTABLE => Self::Runtime,
+            CUresult::CUDA_ERROR_UNKNOWN => Self::Error,
+            _ => Self::Logic,
+        }
+    }
+
+    fn get(self, py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+        static ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        static MEMORY: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        static LAUNCH: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        static RUNTIME: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        static LOGIC: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+        let (slot, name) = match self {
+            Self::Error => (&ERROR, "Error"),
+            Self::Memory => (&MEMORY, "MemoryError"),
+            Self::Launch => (&LAUNCH, "LaunchError"),
+            Self::Runtime => (&RUNTIME, "RuntimeError"),
+            Self::Logic => (&LOGIC, "LogicError"),
+        };
+        slot.import(py, "uLib.cuda._errors", name)
+    }
+}
+
+/// The exception that fits an error, as PyCUDA's users expect it.
+pub(crate) fn to_cuda(error: Error) -> PyErr {
+    let Some(class) = Class::of(error.kind()) else {
+        return to_python(error);
+    };
+    Python::attach(|py| match class.get(py) {
+        Ok(class) => {
+            let message = shortened(&error.to_string());
+            with_kind(PyErr::from_type(class.clone(), message), error.kind())
+        }
+        Err(failed) => failed,
+    })
+}
+
+/// A `LogicError` for a mistake that only Python can make.
+pub(crate) fn logic(message: impl Into<String>) -> PyErr {
+    let message: String = message.into();
+    to_cuda(Error::new(ErrorKind::InvalidArgument, message))
+}
+
+/// `?` from a result of the library in a function of `uLib.cuda`.
+pub(crate) trait IntoCudaResult<T> {
+    /// The same result with the error as one of PyCUDA's exceptions.
+    fn cuda(self) -> PyResult<T>;
+}
+
+impl<T> IntoCudaResult<T> for ulib_core::Result<T> {
+    fn cuda(self) -> PyResult<T> {
+        self.map_err(to_cuda)
+    }
+}

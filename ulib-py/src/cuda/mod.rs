@@ -1,0 +1,29 @@
+//! The native part of `uLib.cuda`: PyCUDA's driver layer over `ulib-device`.
+//!
+//! Reading order: [`current`] (which device a call is about), [`errors`] (which exception), then one file or folder for each
+//! kind of object.
+
+mod current;
+mod errors;
+
+use pyo3::intern;
+use pyo3::prelude::*;
+
+/// Makes the module `uLib.cuda._native`, which nobody but `uLib.cuda` needs.
+#[pyfunction]
+pub(crate) fn load_cuda(py: Python<'_>) -> PyResult<()> {
+    const NAME: &str = "uLib.cuda._native";
+    let modules = py.import("sys")?.getattr(intern!(py, "modules"))?;
+    if modules.contains(NAME)? {
+        return Ok(());
+    }
+    let module = PyModule::new(py, NAME)?;
+    functions(&module)?;
+    modules.set_item(NAME, module)
+}
+
+fn functions(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(current::get_driver_version, module)?)?;
+    module.add_function(wrap_pyfunction!(current::init, module)?)?;
+    module.add_function(wrap_pyfunction!(current::mem_get_info, module)?)
+}
