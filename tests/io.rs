@@ -21,6 +21,8 @@ mod nifti;
 mod nrrd;
 #[path = "io/numpy.rs"]
 mod numpy;
+#[path = "io/stopped.rs"]
+mod stopped;
 #[path = "io/support.rs"]
 mod support;
 #[path = "io/tables.rs"]

@@ -1,4 +1,4 @@
-//! A hook by which the embedding program watches, and can stop, long blocking copies.
+//! A hook by which the embedding program watches, and can stop, long blocking copies, reads and writes.
 
 use std::ops::ControlFlow;
 use std::sync::{PoisonError, RwLock};
@@ -7,7 +7,7 @@ use ulib_core::{Error, ErrorKind, Result};
 /// Called with the bytes done and the bytes in total; `Break` stops the operation.
 ///
 /// It runs on the thread that asked for the operation, never on a worker, about every 20 ms. A block that is being moved
-/// is locked meanwhile: the watch must not touch that block, which would wait for itself; nor, where several threads
+/// or written to a file is locked meanwhile: the watch must not touch that block, which would wait for itself; nor, where several threads
 /// move blocks, one that another thread may be moving while its own watch touches this one. It may copy.
 pub type Watch = fn(done: u64, total: u64) -> ControlFlow<()>;
 

@@ -79,7 +79,7 @@ fn patience(address: usize) -> Result<Patience> {
         if held.contains(&address) {
             return Err(Error::new(
                 ErrorKind::Busy,
-                "the object is in use by the copy that this signal handler interrupts",
+                "the object is in use by the call that this signal handler interrupts",
             ));
         }
         Ok(match held.is_empty() {
@@ -97,7 +97,7 @@ fn at_once<G>(attempt: TryLockResult<G>) -> Result<G> {
         Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
         Err(TryLockError::WouldBlock) => Err(Error::new(
             ErrorKind::Busy,
-            "the object is in use by another thread, for which a signal handler that interrupts a copy cannot wait",
+            "the object is in use by another thread, for which a signal handler that interrupts a call cannot wait",
         )),
     }
 }

@@ -158,9 +158,22 @@ impl Error {
         Self::in_op(ErrorKind::Forked, op, crate::Reason::Forked.to_string())
     }
 
-    /// Kind [`Io`](ErrorKind::Io), keeping `source` as the source.
+    /// Kind [`Io`](ErrorKind::Io), keeping `source` as the source. A `source` that is an [`Error`] on its way through a
+    /// stream is given back as it was.
+    ///
+    /// ```
+    /// use ulib_core::{Error, ErrorKind};
+    /// let error = Error::io("read", std::io::ErrorKind::UnexpectedEof.into());
+    /// assert_eq!(error.kind(), &ErrorKind::Io);
+    /// let error = Error::io("read", std::io::Error::other(Error::interrupted("load")));
+    /// assert_eq!(error.kind(), &ErrorKind::Interrupted);
+    /// assert_eq!(error.to_string(), "load: interrupted");
+    /// ```
     pub fn io(op: impl Into<Cow<'static, str>>, source: std::io::Error) -> Self {
-        Self::in_op(ErrorKind::Io, op, source.to_string()).with_source(source)
+        match source.downcast::<Self>() {
+            Ok(own) => own,
+            Err(source) => Self::in_op(ErrorKind::Io, op, source.to_string()).with_source(source),
+        }
     }
 
     /// Kind [`Format`](ErrorKind::Format): `field` of a file has a value that is not `expected`. The file is named by a

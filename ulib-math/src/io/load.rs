@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use ulib_core::{DType, Result};
 
 use super::ascii::AsciiNumbers;
+use super::asking::{Asking, Progress};
 use super::checksum::Checked;
 use super::element::{Number, with_number};
 use super::source::{Section, Source};
@@ -17,6 +18,9 @@ use crate::ops::parallel;
 
 /// Bytes read at once.
 const BUFFER: usize = 256 << 10;
+
+/// Bytes read at once that are those of voxels already.
+const COPIED: usize = 1 << 20;
 
 /// Voxels that are worth a task of their own.
 const TASK: usize = 1 << 20;
@@ -94,8 +98,8 @@ fn open<'a>(
 ) -> Result<Box<dyn Read + 'a>> {
     let data = &array.data;
     let section = Section::new(source, data.start, data.len);
-    let buffered = BufReader::with_capacity(BUFFER, section.clone());
-    let (mut stream, skipped): (Box<dyn Read>, u64) = match data.encoding {
+    let buffered = BufReader::with_capacity(BUFFER, Asking::new(section.clone(), section.length()));
+    let (stream, skipped): (Box<dyn Read>, u64) = match data.encoding {
         Encoding::Gzip { skip } => (Box::new(MultiGzDecoder::new(buffered)), skip),
         // Libraries that write zlib streams read gzip ones under the same name.
         Encoding::Zlib { skip } if is_gzip(&section) => {
@@ -122,6 +126,8 @@ fn open<'a>(
         Encoding::VtkBlocks { header } => (vti::open_blocks(section, header, array.bytes())?, 0),
         Encoding::Raw | Encoding::RawAtEnd => return Err(broken(format, "raw data is no stream")),
     };
+    // Few bytes of the file can be many of the array.
+    let mut stream = Box::new(Asking::new(stream, skipped + array.bytes()));
     skip(&mut stream, skipped).map_err(|error| volume::io(format, error))?;
     Ok(stream)
 }
@@ -281,6 +287,7 @@ fn raw(
 ) -> io::Result<()> {
     let last = (voxels - 1) * step + convert.count;
     let values = &mut values[..last];
+    let progress = Progress::new((voxels * convert.record) as u64);
     let task = |(number, values): (usize, &mut [f32])| {
         raw_part(
             convert,
@@ -288,13 +295,16 @@ fn raw(
             start + (number * TASK * convert.record) as u64,
             values,
             step,
+            &progress,
         )
     };
     if voxels > TASK && parallel::available() {
-        values
-            .par_chunks_mut(TASK * step)
-            .enumerate()
-            .try_for_each(task)
+        progress.on_all_threads(|| {
+            values
+                .par_chunks_mut(TASK * step)
+                .enumerate()
+                .try_for_each(task)
+        })
     } else {
         values
             .chunks_mut(TASK * step)
@@ -309,18 +319,25 @@ fn raw_part(
     start: u64,
     values: &mut [f32],
     step: usize,
+    progress: &Progress,
 ) -> io::Result<()> {
+    let mut at = start;
     if convert.is_copy(step) {
-        return source.read_exact_at(start, bytemuck::cast_slice_mut(values));
+        for bytes in bytemuck::cast_slice_mut(values).chunks_mut(COPIED) {
+            source.read_exact_at(at, bytes)?;
+            at += bytes.len() as u64;
+            progress.add(bytes.len())?;
+        }
+        return Ok(());
     }
     let voxels = values.len().div_ceil(step);
     let mut buffer = vec![0; convert.at_once().min(voxels) * convert.record];
-    let mut at = start;
     for values in values.chunks_mut(convert.at_once() * step) {
         let bytes = &mut buffer[..values.len().div_ceil(step) * convert.record];
         source.read_exact_at(at, bytes)?;
         convert.run(bytes, values, step)?;
         at += bytes.len() as u64;
+        progress.add(bytes.len())?;
     }
     Ok(())
 }

@@ -24,12 +24,18 @@
 //! data, MetaImage, NRRD and NIfTI it is the middle of the first voxel, and the number is still the same. Volumes
 //! whose axes are turned or flipped are refused unless [`ReadImage::any_orientation`] allows them.
 //!
+//! # Stopping
+//! Long reads and writes ask the watch of [`ulib_device::hooks`] about every 20 ms. One that it stops fails with `Interrupted`:
+//! nothing is read, and what was at the place of a file that is written stays. Putting numbers into another order in memory
+//! and giving a finished file its name are not stopped.
+//!
 //! # Files from strangers
 //! Everything in a header is checked before it is used; memory is asked for in proportion to what the file holds (a
 //! compressed byte can hold 1032); arrays of one image do not share bytes; data files
 //! that headers name have to be in the header's own folder; nothing is read twice and no file is held in memory.
 
 mod ascii;
+mod asking;
 mod atomic;
 mod checksum;
 mod element;

@@ -130,6 +130,11 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// How many bytes it has.
+    pub(super) fn length(&self) -> u64 {
+        self.end - self.start
+    }
+
     /// All bytes.
     pub(super) fn all(source: &'a dyn Source) -> Self {
         Section::new(source, 0, u64::MAX)

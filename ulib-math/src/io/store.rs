@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use rayon::prelude::*;
 use ulib_core::DType;
 
+use super::asking::{Progress, ask_in_stream};
 use super::element::{Number, with_number};
 use super::source::write_all_at;
 use crate::ops::parallel;
@@ -73,19 +74,25 @@ impl Outgoing<'_> {
         little: bool,
     ) -> io::Result<()> {
         // Systems let one thread at a time write to a file: others help by gathering alone.
+        let progress = Progress::new(self.bytes(array) as u64);
+        let put = |at: u64, bytes: &[u8]| {
+            write_all_at(file, offset + at, bytes)?;
+            progress.add(bytes.len())
+        };
         if let Some(bytes) = self.as_bytes(array, little) {
-            return write_all_at(file, offset, bytes);
+            let mut pieces = (0..).step_by(BUFFER).zip(bytes.chunks(BUFFER));
+            return pieces.try_for_each(|(at, piece)| put(at, piece));
         }
         let (record, voxels, at_once) = (self.record(array), self.voxels(), self.at_once(array));
         let part = |buffer: &mut Vec<u8>, number: usize| {
             let first = number * at_once;
             buffer.resize(at_once.min(voxels - first) * record, 0);
             self.gather(array, first, buffer, little);
-            write_all_at(file, offset + (first * record) as u64, buffer)
+            put((first * record) as u64, buffer)
         };
         let parts = voxels.div_ceil(at_once);
         if parts > 1 && parallel::available() {
-            (0..parts).into_par_iter().try_for_each_init(Vec::new, part)
+            progress.on_all_threads(|| (0..parts).into_par_iter().try_for_each_init(Vec::new, part))
         } else {
             let mut buffer = Vec::new();
             (0..parts).try_for_each(|number| part(&mut buffer, number))
@@ -129,6 +136,8 @@ impl Outgoing<'_> {
             buffer.resize(at_once.min(voxels - first) * self.record(array), 0);
             self.gather(array, first, &mut buffer, little);
             take(&buffer)?;
+            let done = (first + at_once).min(voxels) * self.record(array);
+            ask_in_stream(done as u64, self.bytes(array) as u64)?;
         }
         Ok(())
     }

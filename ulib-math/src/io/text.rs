@@ -6,6 +6,7 @@ use std::str::FromStr;
 use ulib_core::Result;
 
 use super::Format;
+use super::asking::ask;
 use super::source::Section;
 use super::volume::{LONGEST_HEADER, bad, broken, io};
 
@@ -85,6 +86,7 @@ pub(super) fn list<T: FromStr>(
 pub(super) struct Lines<'a> {
     format: Format,
     text: BufReader<Section<'a>>,
+    length: u64,
     /// Bytes read so far.
     pub(super) position: u64,
 }
@@ -93,6 +95,7 @@ impl<'a> Lines<'a> {
     pub(super) fn new(format: Format, text: Section<'a>) -> Self {
         Lines {
             format,
+            length: text.length(),
             text: BufReader::new(text),
             position: 0,
         }
@@ -184,6 +187,7 @@ impl<'a> Lines<'a> {
             }
             self.text.consume(passed);
             self.position += passed as u64;
+            ask(self.position, self.length)?;
         }
         Ok(())
     }

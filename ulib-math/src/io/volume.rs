@@ -94,7 +94,9 @@ pub(super) fn quoted(text: &str) -> String {
 
 /// Failures of the stream that a file is.
 pub(super) fn io(format: Format, error: std::io::Error) -> Error {
+    let own = error.get_ref().is_some_and(|inner| inner.is::<Error>());
     match error.kind() {
+        _ if own => Error::io(format.name(), error),
         std::io::ErrorKind::UnexpectedEof => {
             broken(format, "the file ends too early").with_source(error)
         }

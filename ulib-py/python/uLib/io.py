@@ -4,7 +4,7 @@ Volumes: ``.vti``, ``.vtk``, ``.mha`` and ``.mhd``, ``.nrrd`` and ``.nhdr``, ``.
 Tables: ``.csv``, ``.tsv`` and ``.parquet``.
 
 Files are read and written without NumPy and without the other programs' libraries. Numbers become float32. A file appears
-whole or not at all.
+whole or not at all. Ctrl-C stops long reads and writes.
 """
 
 from __future__ import annotations

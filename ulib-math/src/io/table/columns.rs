@@ -1,7 +1,6 @@
 //! Tables in Parquet files.
 
 use std::fmt::Display;
-use std::fs::File;
 use std::panic;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,6 +19,8 @@ use ulib_device::block::out_of_host_memory;
 use super::chosen;
 use crate::event_table::EventTable;
 use crate::io::AtomicFile;
+use crate::io::asking::ask;
+use crate::io::source::open_ordinary;
 use crate::memory::room;
 
 /// Numbers of a column that are read at a time.
@@ -40,9 +41,11 @@ pub(super) fn read(path: &Path, columns: Option<&[&str]>) -> Result<EventTable> 
 }
 
 fn read_whole(path: &Path, columns: Option<&[&str]>) -> Result<EventTable> {
-    let io = |error| Error::io("open", error);
-    let file = File::open(path).map_err(io)?;
-    let bytes = file.metadata().map_err(io)?.len();
+    let file = open_ordinary(path)?;
+    let bytes = file
+        .metadata()
+        .map_err(|error| Error::io("open", error))?
+        .len();
     let reader = SerializedFileReader::new(file).map_err(failed)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let names: Vec<String> = schema
@@ -97,10 +100,18 @@ fn read_whole(path: &Path, columns: Option<&[&str]>) -> Result<EventTable> {
         let mut numbers = room(rows.saturating_mul(columns.len()))?;
         for row in 0..rows {
             numbers.extend(columns.iter().map(|column| column[row]));
+            if row % BATCH == 0 {
+                ask(bytes_of(numbers.len()), bytes_of(numbers.capacity()))?;
+            }
         }
         table.add_rows(&numbers)?;
     }
     Ok(table)
+}
+
+/// The bytes of that many numbers.
+fn bytes_of(count: usize) -> u64 {
+    8 * count as u64
 }
 
 /// Fails for a column that has no numbers, or several in a row.
@@ -180,6 +191,7 @@ fn numbers<T: DataType>(
         if records == 0 {
             return Ok(numbers);
         }
+        ask(bytes_of(numbers.len()), bytes_of(most))?;
         if numbers.len() + records > most {
             return Err(damaged("more rows than the file says"));
         }
@@ -217,6 +229,7 @@ pub(super) fn write(table: &EventTable, path: &Path) -> Result<()> {
     let file = AtomicFile::create(path)?;
     let mut writer = SerializedFileWriter::new(file.file(), Arc::new(schema), Arc::new(properties))
         .map_err(failed)?;
+    let (mut done, total) = (0, bytes_of(cells.len()));
     if !columns.is_empty() {
         for rows in cells.chunks(GROUP * columns.len()) {
             let mut group = writer.next_row_group().map_err(failed)?;
@@ -228,10 +241,14 @@ pub(super) fn write(table: &EventTable, path: &Path) -> Result<()> {
                     .step_by(columns.len())
                     .copied()
                     .collect();
-                column
-                    .typed::<DoubleType>()
-                    .write_batch(&numbers, None, None)
-                    .map_err(failed)?;
+                for batch in numbers.chunks(BATCH) {
+                    column
+                        .typed::<DoubleType>()
+                        .write_batch(batch, None, None)
+                        .map_err(failed)?;
+                    done += batch.len();
+                    ask(bytes_of(done), total)?;
+                }
                 column.close().map_err(failed)?;
                 place += 1;
             }

@@ -9,15 +9,24 @@ use ulib_core::{Error, Result};
 use super::chosen;
 use crate::event_table::EventTable;
 use crate::io::AtomicFile;
+use crate::io::asking::{Asking, ask};
+use crate::io::source::open_ordinary;
 
 /// Numbers that are added to the table together.
 const TOGETHER: usize = 1 << 16;
 
+/// Rows that are written without a look at the clock.
+const SOME: usize = 64;
+
 pub(super) fn read(path: &Path, separator: u8, columns: Option<&[&str]>) -> Result<EventTable> {
+    let file = open_ordinary(path)?;
+    let length = file
+        .metadata()
+        .map_err(|error| Error::io("open", error))?
+        .len();
     let mut reader = ReaderBuilder::new()
         .delimiter(separator)
-        .from_path(path)
-        .map_err(failed)?;
+        .from_reader(Asking::new(file, length));
     let names: Vec<String> = reader
         .headers()
         .map_err(failed)?
@@ -70,10 +79,14 @@ pub(super) fn write(table: &EventTable, path: &Path, separator: u8) -> Result<()
     let columns = table.columns();
     if !columns.is_empty() {
         writer.write_record(columns).map_err(failed)?;
-        for row in cells.chunks_exact(columns.len()) {
+        for (number, row) in cells.chunks_exact(columns.len()).enumerate() {
             // The form of `Debug` is the shortest that reads back as the same number.
-            let row = row.iter().map(|number| format!("{number:?}"));
-            writer.write_record(row).map_err(failed)?;
+            let texts = row.iter().map(|number| format!("{number:?}"));
+            writer.write_record(texts).map_err(failed)?;
+            if number % SOME == 0 {
+                let done = number * size_of_val(row);
+                ask(done as u64, size_of_val(&*cells) as u64)?;
+            }
         }
     }
     let io = |error| Error::io("write", error);

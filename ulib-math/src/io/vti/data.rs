@@ -8,6 +8,7 @@ use flate2::read::ZlibDecoder;
 use ulib_core::Result;
 
 use super::FORMAT;
+use crate::io::asking::Asking;
 use crate::io::source::Section;
 use crate::io::volume::{bad, io as failed};
 
@@ -89,7 +90,7 @@ pub(in crate::io) fn open_blocks(
     header: Header,
     needs: u64,
 ) -> Result<Box<dyn Read + '_>> {
-    let sizes_at = section.clone();
+    let (sizes_at, length) = (section.clone(), section.length());
     let table = Table::read(&mut section, header, needs)?;
     let mut sizes = BufReader::with_capacity(SIZES, sizes_at);
     let skipped = 3 * header.size() as u64;
@@ -101,7 +102,7 @@ pub(in crate::io) fn open_blocks(
         io::SeekFrom::Start(skipped.saturating_add(table_size)),
     )
     .map_err(|error| failed(FORMAT, error))?;
-    let bytes = BufReader::with_capacity(256 << 10, section);
+    let bytes = BufReader::with_capacity(256 << 10, Asking::new(section, length));
     Ok(Box::new(Blocks::new(bytes, table, Sizes::There(sizes))))
 }
 
@@ -218,7 +219,7 @@ impl<R: Read> Read for Blocks<'_, R> {
 /// Base64 text as the bytes it stands for. Blanks are left out; padding ends a group, after which another may
 /// follow; the text ends at the first `<`.
 struct Base64<'a> {
-    text: BufReader<Section<'a>>,
+    text: BufReader<Asking<Section<'a>>>,
     /// Bytes decoded, and how many of them have been given.
     bytes: Vec<u8>,
     given: usize,
@@ -229,8 +230,9 @@ struct Base64<'a> {
 
 impl<'a> Base64<'a> {
     fn new(section: Section<'a>) -> Self {
+        let length = section.length();
         Base64 {
-            text: BufReader::with_capacity(WORDS, section),
+            text: BufReader::with_capacity(WORDS, Asking::new(section, length)),
             bytes: Vec::new(),
             given: 0,
             words: Vec::new(),

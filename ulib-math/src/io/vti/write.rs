@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use ulib_core::Result;
 
 use super::TYPES;
+use crate::io::asking::Progress;
 use crate::io::element::name_of;
 use crate::io::source::write_all_at;
 use crate::io::store::{Outgoing, Outline};
@@ -118,18 +119,18 @@ fn compressed(image: &Outgoing<'_>, array: &Outline, file: &File, start: u64) ->
     let mut table: Vec<u64> = vec![count as u64, block as u64, last as u64];
     let data = start + LENGTH * (3 + count as u64);
     let mut at = data;
+    let progress = Progress::new(total as u64);
     let compress = |number: usize| {
         let mut stream = ZlibEncoder::new(Vec::new(), Compression::default());
-        stream.write_all(&image.block(array, number, BLOCK, true))?;
+        let bytes = image.block(array, number, BLOCK, true);
+        stream.write_all(&bytes)?;
+        progress.add(bytes.len())?;
         stream.finish()
     };
     for first in (0..count).step_by(BATCH) {
         let numbers = first..count.min(first + BATCH);
         let blocks: Vec<Vec<u8>> = if numbers.len() > 1 && parallel::available() {
-            numbers
-                .into_par_iter()
-                .map(compress)
-                .collect::<io::Result<_>>()?
+            progress.on_all_threads(|| numbers.into_par_iter().map(compress).collect())?
         } else {
             numbers.map(compress).collect::<io::Result<_>>()?
         };
