@@ -33,8 +33,9 @@ const PLOTTED: usize = 8;
 /// | collection | the first elements |
 /// | recipe | its parameters and its source |
 ///
-/// Volumes are embedded as numbers of 8 bits between the smallest and the largest value, and of sides above 128 voxels every
-/// second, third and so on is taken, so that a page stays small. Numbers are those at the time of the call that adds the object.
+/// Volumes are embedded as numbers of 8 bits between the smallest and the largest value. Where a side has more than 128 voxels, each
+/// value is the mean of two, three or more of them along it (the last one of those that are left), so that a page stays small;
+/// a block with a NaN in it is NaN. Means are computed where the volume is. Numbers are those at the time of the call that adds the object.
 /// Texts are escaped, and the page forbids itself to load anything.
 ///
 /// ```

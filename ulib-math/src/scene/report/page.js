@@ -15,7 +15,7 @@ const LONGEST = 320;
 
 async function start(viewer) {
   const volume = JSON.parse(viewer.dataset.volume);
-  const { shape, step, first, spacing, corner, low, high } = volume;
+  const { shape, dims, step, spacing, corner, low, high } = volume;
   const codes = await unpacked(viewer.querySelector('script').textContent);
   const strides = [1, shape[0], shape[0] * shape[1]];
   const [lowest, highest] = ['.low', '.high'].map(name => viewer.querySelector(name));
@@ -29,8 +29,12 @@ async function start(viewer) {
   }));
   const lengths = shape.map((side, axis) => side * step[axis] * spacing[axis]);
   const scale = LONGEST / Math.max(...lengths);
-  const index = (axis, at) => first[axis] + at * step[axis];
-  const world = (axis, at) => corner[axis] + (index(axis, at) + 0.5) * spacing[axis];
+  // Of a block along an axis: its first voxel, the one behind its last, and both as a text.
+  const first = (axis, at) => at * step[axis];
+  const end = (axis, at) => Math.min(first(axis, at) + step[axis], dims[axis]);
+  const index = (axis, at) => step[axis] === 1 ? String(at) : `${first(axis, at)}-${end(axis, at) - 1}`;
+  const world = (axis, at) => corner[axis] + (first(axis, at) + end(axis, at)) / 2 * spacing[axis];
+  const what = step.every(side => side === 1) ? 'voxel' : 'mean of voxels';
   const value = code => low + (code - 1) / 254 * (high - low);
   let colours;
 
@@ -87,7 +91,7 @@ async function start(viewer) {
       at[up] = shape[up] - 1 - part(event.clientY - box.top, box.height, shape[up]);
       const code = codes[at[0] + at[1] * strides[1] + at[2] * strides[2]];
       const text = code === 0 ? 'NaN' : `about ${short(value(code))}`;
-      here.textContent = `voxel ${at.map((place, axis) => index(axis, place)).join(', ')}: ${text}`;
+      here.textContent = `${what} ${at.map((place, axis) => index(axis, place)).join(', ')}: ${text}`;
     });
     pane.canvas.addEventListener('mouseleave', () => { here.textContent = ''; });
   }

@@ -4,7 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ulib_core::{Error, Result};
 
-use crate::picture::{Axis, ColourMap, Volume, finite_range, numbers};
+use crate::memory::zeros;
+use crate::ops;
+use crate::picture::{Axis, ColourMap, Volume, finite_range};
 use crate::scene::section::encode;
 
 /// The longest side that is embedded, in voxels.
@@ -14,23 +16,18 @@ const LONGEST: usize = 128;
 pub(super) fn html(volume: &dyn Volume) -> Result<String> {
     let grid = volume.grid();
     let dims = grid.dims();
-    // Of each so many voxels the one in the middle.
     let steps = dims.map(|side| side.div_ceil(LONGEST));
-    let firsts = steps.map(|step| step / 2);
-    let mut view = volume.grid_view()?;
-    for axis in Axis::ALL {
-        let (step, first) = (steps[axis.index()], firsts[axis.index()]);
-        let first = first.min(dims[axis.index()] - 1);
-        view = view.slice_axis(axis.of_array(), first, dims[axis.index()], step as isize)?;
+    let mut shape = dims;
+    for (side, step) in shape.iter_mut().zip(steps) {
+        *side = side.div_ceil(step);
     }
-    let shape = [view.shape()[2], view.shape()[1], view.shape()[0]];
-    let values = numbers(&view)?;
-    let range = finite_range(values.iter().copied().map(f64::from));
+    let values = means(volume, steps, shape)?;
+    let range = finite_range(values.iter().copied());
     let (low, high) = range.unwrap_or((0.0, 0.0));
     let codes: Vec<u8> = values.iter().map(|&value| code(value, low, high)).collect();
     let corner = grid.world_from_local([0.0; 3]);
     let facts = format!(
-        "{{\"shape\":{shape:?},\"dims\":{dims:?},\"step\":{steps:?},\"first\":{firsts:?},\"spacing\":{:?},\"corner\":{corner:?},\"low\":{low:?},\"high\":{high:?}}}",
+        "{{\"shape\":{shape:?},\"dims\":{dims:?},\"step\":{steps:?},\"spacing\":{:?},\"corner\":{corner:?},\"low\":{low:?},\"high\":{high:?}}}",
         grid.spacing(),
     );
     let mut html = format!(
@@ -60,7 +57,7 @@ pub(super) fn html(volume: &dyn Volume) -> Result<String> {
     if steps != [1; 3] {
         let [x, y, z] = steps;
         html.push_str(&format!(
-            "<p>one voxel of every {x} x {y} x {z} is shown</p>\n"
+            "<p>what is shown are the means of {x} x {y} x {z} voxels</p>\n"
         ));
     }
     html.push_str(&format!(
@@ -70,15 +67,48 @@ pub(super) fn html(volume: &dyn Volume) -> Result<String> {
     Ok(html)
 }
 
+/// The means of blocks of so many voxels along x, y and z, x fastest; the last ones along an axis may be of fewer. Computed where the
+/// volume is.
+fn means(volume: &dyn Volume, steps: [usize; 3], shape: [usize; 3]) -> Result<Vec<f64>> {
+    let dims = volume.grid().dims();
+    let mut values = zeros(shape.iter().product())?;
+    // Along an axis: the whole blocks, and what is left behind them.
+    let parts = |axis: usize| {
+        let (side, step) = (dims[axis], steps[axis]);
+        let whole = side / step;
+        [(0, whole, step), (whole, 1, side - whole * step)]
+            .into_iter()
+            .filter(|&(_, count, size)| count * size > 0)
+    };
+    for (z, deep, size_z) in parts(2) {
+        for (y, high, size_y) in parts(1) {
+            for (x, wide, size_x) in parts(0) {
+                let view = volume
+                    .grid_view()?
+                    .slice_axis(0, z * steps[2], z * steps[2] + deep * size_z, 1)?
+                    .slice_axis(1, y * steps[1], y * steps[1] + high * size_y, 1)?
+                    .slice_axis(2, x * steps[0], x * steps[0] + wide * size_x, 1)?
+                    .reshape(&[deep, size_z, high, size_y, wide, size_x])?;
+                let means = ops::mean(&view, &[1, 3, 5])?;
+                for (number, row) in means.into_raw_vec_and_offset().0.chunks(wide).enumerate() {
+                    let (k, j) = (z + number / high, y + number % high);
+                    let start = (k * shape[1] + j) * shape[0] + x;
+                    values[start..start + wide].copy_from_slice(row);
+                }
+            }
+        }
+    }
+    Ok(values)
+}
+
 /// 0 for NaN, else 1 to 255 from the low end to the high one.
-fn code(value: f32, low: f64, high: f64) -> u8 {
-    let value = f64::from(value);
+fn code(value: f64, low: f64, high: f64) -> u8 {
     if value.is_nan() {
         0
     } else if low == high && value == low {
         128
     } else {
-        // Of a single number the infinities are still at the ends. No overflow: both ends are `f32`.
+        // Of a single number the infinities are still at the ends. No overflow: both ends are in the range of `f32`.
         let place = if low == high {
             value - low
         } else {
@@ -109,7 +139,10 @@ mod tests {
     #[test]
     fn codes_of_numbers() {
         let codes = |values: &[f32], low, high| -> Vec<u8> {
-            values.iter().map(|&value| code(value, low, high)).collect()
+            values
+                .iter()
+                .map(|&value| code(value.into(), low, high))
+                .collect()
         };
         let (nan, inf) = (f32::NAN, f32::INFINITY);
         assert_eq!(
