@@ -19,7 +19,7 @@ from uLib.scene import Scene
 
 # As installed, and where that is not on the path as the module behind it.
 FOUND = shutil.which("gcompose", path=str(pathlib.Path(sys.executable).parent))
-COMMAND = [FOUND] if FOUND else [sys.executable, "-m", "uLib.scene.console"]
+COMMAND = [FOUND] if FOUND else [sys.executable, "-m", "gcompose"]
 
 
 def gcompose(*arguments, **environment):
@@ -204,16 +204,68 @@ def test_export_writes_images_and_tables(path, tmp_path):
     assert done.stdout.splitlines()[-2:] == [f"exported phantom to {npy}", f"exported profile to {csv}"]
     np.testing.assert_array_equal(np.load(npy), VALUES.reshape(2, 3, 12))
     assert np.loadtxt(csv, delimiter=",", skiprows=1).tolist() == [[x, total] for x, total in enumerate(TOTALS)]
-    for text, status, message in [
-        (f"phantom={tmp_path}/x.gif", 1, "x.gif"),
-        (f"sum.slices = all={tmp_path}/x.npy", 1, "only images and tables can be exported"),
-        (f"phantom={tmp_path}/nowhere/x.npy", 1, "nowhere"),
-        ("phantom", 2, "not of the form NAME=FILE"),
-        ("nobody=x.npy", 2, "begins with the name of no object"),
-    ]:
-        done = gcompose("--no-run", "--export", text, path)
-        assert done.returncode == status
-        assert done.stderr.startswith("gcompose: ") and message in done.stderr and "Traceback" not in done.stderr
+
+
+IMAGES = ".vti .vtk .mha .mhd .nrrd .nhdr .npy .npz"
+TABLES = ".csv .tsv .parquet"
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--export", "phantom", "'phantom' is not of the form NAME=FILE"),
+        ("--export", "phantom=", "'phantom=' is not of the form NAME=FILE"),
+        ("--export", "phantom=x.gif", f"'phantom=x.gif' ends in no format for class VoxImage; only {IMAGES}"),
+        ("--export", "phantom=x.csv", f"'phantom=x.csv' ends in no format for class VoxImage; only {IMAGES}"),
+        ("--export", "profile=npy", f"'profile=npy' ends in no format for class EventTable; only {TABLES}"),
+        ("--export", "makes=x.npy", "'makes=x.npy': a Recipe cannot be exported; only images and tables can be"),
+        (
+            "--export",
+            "mad=x.csv",
+            "'mad=x.csv' begins with the name of no object; those of the scene: 'phantom', 'profile', 'sum.slices = all', 'makes'",
+        ),
+        ("--export", "made=x.y", f"'made=x.y' ends in no format; images end in {IMAGES}, tables in {TABLES}"),
+        ("--export", "made=no/x.csv", "'made=no/x.csv': there is no folder 'no'; only one that exists can be written to"),
+        ("--export", "phantom=no/x.npy", "'phantom=no/x.npy': there is no folder 'no'; only one that exists can be written to"),
+        ("--save", "no/x.gcx", "'no/x.gcx': there is no folder 'no'; only one that exists can be written to"),
+        ("--save", "scene.gcx/x", "'scene.gcx/x': there is no folder 'scene.gcx'; only one that exists can be written to"),
+        ("--save", ".", "'.' is a folder; only a file can be written"),
+        ("--save", "", "'' is no name; only that of a file can be written to"),
+        ("--html", "no/x.html", "'no/x.html': there is no folder 'no'; only one that exists can be written to"),
+        ("--html", "new/", "'new/' is a folder; only a file can be written"),
+        ("--html", "/dev/null", "'/dev/null' is no regular file; only a file can be written"),
+        ("--png", "no/x", "'no/x': there is no folder 'no'; only one that exists can be written to"),
+        ("--png", "scene.gcx", "'scene.gcx' is a file; only a folder can have the pictures"),
+        ("--png", "", "'' is no name; only that of a folder can have the pictures"),
+    ],
+)
+def test_what_cannot_be_written_is_said_before_a_recipe_is_run(path, option, value, message):
+    add(path, "makes", "import uLib\nopen('ran', 'w')\ndef run(ctx): ctx.made = uLib.EventTable('a')\n")
+    before = sorted(found.name for found in path.parent.iterdir())
+    done = subprocess.run([*COMMAND, option, value, path.name], cwd=path.parent, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"gcompose: {option}: {message}\n")
+    assert sorted(found.name for found in path.parent.iterdir()) == before
+
+
+def test_what_recipes_make_can_be_exported(path, tmp_path):
+    add(path, "makes", "import uLib\ndef run(ctx): ctx['a=b'] = uLib.EventTable(ctx.parameter('columns', 'x'), rows=1)\n")
+    done = gcompose("--recipe", "makes", "--export", f"a=b={tmp_path}/x=y.CSV", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "x=y.CSV").read_text() == "x\n0.0\n"
+    # By a recipe that is not run it is not.
+    done = gcompose("--no-run", "--export", f"a=b={tmp_path}/x=y.CSV", path)
+    assert done.returncode == 2 and "begins with the name of no object" in done.stderr
+
+
+def test_the_formats_that_are_told_are_those_there_are(path, tmp_path):
+    image, table = uLib.VoxImage(2, 1, 1), uLib.EventTable("a", rows=1)
+    for objects, write, ends in (image, uLib.io.write_image, IMAGES), (table, uLib.io.write_table, TABLES):
+        with pytest.raises(ValueError, match="ends in") as found:
+            write(objects, tmp_path / "x.gif")
+        known = set(str(found.value).split("ends in ")[1].split(", ")) - {".nii", ".nii.gz"}
+        assert known == set(ends.split())
+        for end in known:
+            write(objects, tmp_path / f"x{end}")
 
 
 def test_png_draws_images_and_tables(path, tmp_path):
@@ -322,6 +374,23 @@ def test_control_c(path):
     assert (child.returncode, said) == (130, "gcompose: interrupted\n")
 
 
+def test_control_c_while_it_starts(path, tmp_path):
+    # A module that everything waits for.
+    (tmp_path / "logging.py").write_text("import os, time\nos.write(1, b'waits\\n')\ntime.sleep(60)\n")
+    child = subprocess.Popen(
+        [*COMMAND, path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=default_interrupts,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])},
+    )
+    assert child.stdout.readline() == "waits\n"
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=30)
+    assert (child.returncode, said) == (130, "gcompose: interrupted\n")
+
+
 def default_interrupts():
     # A suite started in the background inherits an ignored one.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -366,6 +435,10 @@ def test_it_starts_quickly(path, python):
         [sys.executable, "-X", "importtime", "-m", "uLib.scene.console", "--no-run", path], capture_output=True, text=True
     ).stderr
     assert "numpy" not in loaded and "uLib.scene" in loaded
+    # Nothing comes before it can be interrupted.
+    modules = "import sys; before = set(sys.modules); import gcompose; print(*sorted(set(sys.modules) - before))"
+    assert set(python(modules).stdout.split()) <= {"__future__", "gcompose", "signal", "enum", "types", "functools", "collections", "keyword",
+        "operator", "reprlib", "_functools", "_collections", "_operator", "itertools"}  # fmt: skip
 
 
 def first_line(path):

@@ -1,5 +1,6 @@
 """Recipes, proxies and surroundings that try to break a scene, its documents and the command ``gcompose``."""
 
+import builtins
 import copy
 import enum
 import io
@@ -19,7 +20,7 @@ import uLib
 from uLib.scene import Context, Proxy, RecipeError, Scene, unwrap
 
 FOUND = shutil.which("gcompose", path=str(pathlib.Path(sys.executable).parent))
-COMMAND = [FOUND] if FOUND else [sys.executable, "-m", "uLib.scene.console"]
+COMMAND = [FOUND] if FOUND else [sys.executable, "-m", "gcompose"]
 
 
 def saved(folder, source="def run(ctx): pass", **others):
@@ -66,6 +67,96 @@ def test_however_a_recipe_fails_it_is_an_error_of_the_recipe(source, tmp_path, r
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert done.stderr.startswith(f"gcompose: {found.value}\n")
     assert json.loads(done.stdout)["runs"][0]["error"]["message"] in str(found.value)
+
+
+# What a recipe replaces that all programs rely on, and what is said of it where that is an error.
+REPLACED = {
+    "__builtins__ = {}\ndef run(ctx): print(1)": "line 2: NameError: name 'print' is not defined (the recipe replaced __builtins__)",
+    "__builtins__ = 5\ndef run(ctx): print(1)": "line 2: TypeError: 'int' object is not subscriptable (the recipe replaced __builtins__)",
+    "print = None\ndef run(ctx): print(1)": "line 2: TypeError: 'NoneType' object is not callable",
+    "import builtins\ndef run(ctx):\n  builtins.print = None\n  ctx.log('works')": None,
+    "import builtins\ndef run(ctx):\n  builtins.__import__ = None\n  import csv": (
+        "line 4: TypeError: 'NoneType' object is not callable (the recipe replaced builtins.__import__)"
+    ),
+    "import builtins\nbuiltins.str = builtins.isinstance = 5\ndef run(ctx): 1 / 0": (
+        "line 3: ZeroDivisionError: division by zero (the recipe replaced builtins.isinstance, builtins.str)"
+    ),
+    "import builtins\nvars(builtins).clear()\ndef run(ctx): 1 / 0": "more)",
+    "import sys\ndef run(ctx): sys.stderr = sys.stdout = None\n": None,
+    "import sys\ndef run(ctx):\n  sys.stderr = sys.stdout\n  1 / 0": "line 4: ZeroDivisionError: division by zero",
+}
+
+
+@pytest.mark.parametrize("source", REPLACED)
+def test_whatever_a_recipe_replaces_gcompose_goes_on(source, tmp_path):
+    path, message = saved(tmp_path, source, after=uLib.Recipe("def run(ctx): print('next', str(5))")), REPLACED[source]
+    for option in ["--save", str(tmp_path / "out.gcx")], ["--json"]:
+        done = gcompose(*option, path)
+        assert "Traceback" not in done.stderr
+        if message is None:
+            assert (done.returncode, done.stderr) == (0, "") and "next 5" in done.stdout
+        else:
+            first = done.stderr.splitlines()[0]
+            assert done.returncode == 1 and first.startswith("gcompose: recipe 'it', line ") and first.endswith(message)
+        if option == ["--json"]:
+            assert json.loads(done.stdout)["runs"]
+
+
+def test_what_a_recipe_replaced_is_put_back():
+    before = dict(vars(builtins))
+    Scene({"it": uLib.Recipe("import builtins\ndef run(ctx):\n  builtins.len = None\n  del builtins.sorted\n")}).run()
+    assert dict(vars(builtins)) == before and len(sorted([2, 1])) == 2
+
+
+OUTPUT = """
+import os, subprocess, sys
+def run(ctx):
+    out = sys.stdout
+    print("text", end=" ")
+    out.buffer.write("ä".encode())
+    out.buffer.write(b"\\xff\\n")
+    print(out.encoding, out.errors, out.isatty(), out.writable(), out.closed, out.name, out.mode)
+    out.buffer.close()
+    out.buffer.writelines([b"1\\n", memoryview(b"2\\n")])
+    out.buffer.flush()
+    subprocess.run(["echo", "child"], stdout=out)
+    os.write(out.fileno(), b"raw\\n")
+"""
+
+
+def test_the_standard_output_of_a_recipe_has_what_others_have(tmp_path):
+    path, page = saved(tmp_path, OUTPUT), tmp_path / "page.html"
+    said = ["utf-8 backslashreplace False True False <stdout> w", "1", "2"]
+    done = gcompose("--json", "--html", page, path, PYTHONIOENCODING="utf-8")
+    assert (done.returncode, done.stderr) == (0, "child\nraw\n")
+    assert json.loads(done.stdout)["runs"][0]["output"].splitlines() == ["text ä\\xff", *said]
+    assert "<pre>text ä\\xff</pre>" in page.read_text(encoding="utf-8")
+    done = subprocess.run([*COMMAND, "--html", page, path], capture_output=True, env=os.environ | {"PYTHONIOENCODING": "utf-8"})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"\n".join([b"text \xc3\xa4\xff", *map(str.encode, said), b"child", b"raw", b"done"]) in done.stdout
+    assert "<pre>text ä\\xff</pre>" in page.read_text(encoding="utf-8")
+
+
+def test_halves_of_letters_are_no_names(tmp_path):
+    table = uLib.EventTable("a")
+    for make in lambda name: Scene({name: table}), lambda name: Scene().__setitem__(name, table):
+        with pytest.raises(ValueError, match=r"^scene: the name 'a\\udc80' has halves of letters in it"):
+            make("a\udc80")
+    for make in lambda text: uLib.Recipe("", {text: 1}), lambda text: uLib.Recipe("").SetParameter("a", text):
+        with pytest.raises(ValueError, match=r"^Recipe: .* is 'a\\udc80', with halves of letters in it$"):
+            make("a\udc80")
+    with pytest.raises(KeyError, match=r"no object 'a\\udc80'|no object 'a\\\\udc80'"):
+        Scene({"a": table})["a\udc80"]
+    path = saved(tmp_path, "import uLib\ndef run(ctx):\n  print('\\udc80')\n  ctx['\\udc80'] = uLib.EventTable('a')")
+    for option in [], ["--json"]:
+        done = gcompose(*option, path)
+        message = "recipe 'it', line 4: ValueError: scene: the name '\\udc80' has halves of letters in it, which no file can hold"
+        assert done.returncode == 1 and done.stderr.startswith(f"gcompose: {message}\n")
+        assert "\\udc80\n" in (json.loads(done.stdout)["runs"][0]["output"] if option else done.stdout)
+    odd = os.fsdecode(b"\x80")
+    for options in ["--recipe", odd], ["--set", f"it.{odd}=1"], ["--set", f"it.a={odd}"], ["--export", f"{odd}=x.npy"]:
+        done = gcompose(*options, path)
+        assert done.returncode == 2 and done.stderr.startswith(f"gcompose: {options[0]}: ") and "\\udc80" in done.stderr
 
 
 def test_lines_of_a_recipe_are_those_that_python_counts(tmp_path):
@@ -123,8 +214,11 @@ def test_a_recipe_that_another_took_away_fails_like_one(tmp_path):
 
 def test_errors_of_files_name_the_file(tmp_path):
     path = saved(tmp_path)
-    done = gcompose("--png", path, path)
-    assert (done.returncode, done.stderr) == (1, f"gcompose: {path}: File exists\n")
+    done = gcompose(path / "inside")
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"gcompose: reading {path}/inside: open: Not a directory (os error 20)\n",
+    )
     done = gcompose("--export", "nonsense", "--save", tmp_path / "out.gcx", path)
     assert done.returncode == 2 and not (tmp_path / "out.gcx").exists()
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::{PyDict, PyString, PyType};
 use ulib_core::{Error, PreferredDevice, Result};
 use ulib_math::scene::{Recipe as Program, SceneObject};
 use ulib_math::{BulkArray, Placed as _};
 
 use crate::cell::Shared;
-use crate::errors::IntoPyResult;
+use crate::errors::{IntoPyResult, shortened};
 use crate::placement::Placed;
 use crate::source::{AnyViewMut, Object, Which};
 
@@ -84,15 +84,27 @@ fn texts(parameters: &Bound<'_, PyDict>) -> PyResult<Vec<(String, String)>> {
     parameters
         .iter()
         .map(|(name, value)| {
-            let name: String = name.extract().map_err(|_| {
-                PyTypeError::new_err("Recipe: the name of a parameter has to be a text")
-            })?;
+            let Ok(name) = name.cast::<PyString>() else {
+                let message = "Recipe: the name of a parameter has to be a text";
+                return Err(PyTypeError::new_err(message));
+            };
+            let name = text("the name of a parameter", name)?;
             if name.is_empty() {
                 return Err(PyValueError::new_err("Recipe: a parameter needs a name"));
             }
-            Ok((name, value.str()?.extract()?))
+            Ok((name, text("a parameter", &value.str()?)?))
         })
         .collect()
+}
+
+/// A text of Python as one that files can hold.
+fn text(what: &str, found: &Bound<'_, PyString>) -> PyResult<String> {
+    found.to_str().map(str::to_owned).map_err(|_| {
+        let shown = found.repr().map(|shown| shown.to_string());
+        let shown = shortened(&shown.unwrap_or_default());
+        let message = format!("Recipe: {what} is {shown}, with halves of letters in it");
+        PyValueError::new_err(message)
+    })
 }
 
 #[pymethods]
@@ -154,7 +166,7 @@ impl Recipe {
         if name.is_empty() {
             return Err(PyValueError::new_err("Recipe: a parameter needs a name"));
         }
-        let value: String = value.str()?.extract()?;
+        let value = text("a parameter", &value.str()?)?;
         self.shared
             .tiny_mut(py, |recipe| {
                 recipe.set_parameter(name, value);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import io
 import linecache
@@ -15,6 +16,12 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ._scene import Scene
+
+
+# Of this process, of which recipes are a part.
+BUILTINS = vars(builtins)
+# Names of them that an error lists.
+MOST = 3
 
 
 class RecipeError(Exception):
@@ -47,14 +54,20 @@ def run(
     # Without a time, so that nobody looks for a file of this name. Tracebacks then show the lines, which end where Python's do.
     linecache.cache[filename] = (len(source), None, io.StringIO(source, newline=None).readlines(), filename)
     context = Context(scene, name, log, progress)
+    # As programs have it; what is defined there knows its module by this name.
+    space: dict[str, Any] = {"__name__": "__recipe__", "__file__": filename, "__builtins__": BUILTINS}
+    kept, found, can_be_called = BUILTINS.copy(), BUILTINS, callable
     try:
-        # As programs have it; what is defined there knows its module by this name.
-        space: dict[str, Any] = {"__name__": "__recipe__", "__file__": filename}
-        exec(compile(source, filename, "exec", dont_inherit=True), space)
-        body = space.get("run")
-        if not callable(body):
-            raise RecipeError(name, None, "it has no function run(ctx)")
-        answer = body(context)
+        try:
+            exec(compile(source, filename, "exec", dont_inherit=True), space)
+            body = space.get("run")
+            if not can_be_called(body):
+                raise RecipeError(name, None, "it has no function run(ctx)")
+            answer = body(context)
+        finally:
+            # Whoever runs the recipe needs what it may have replaced. Nothing is called here that it could be.
+            found = BUILTINS.copy()
+            BUILTINS.update(kept)
         if inspect.iscoroutine(answer) or inspect.isgenerator(answer) or inspect.isasyncgen(answer):
             # Silence its own warning: it is said here that nothing was run.
             getattr(answer, "close", lambda: None)()
@@ -64,8 +77,17 @@ def run(
     except BaseException as error:
         if isinstance(error, RecipeError) and error.recipe == name:
             raise
-        raise RecipeError(name, _line(error, filename), _words(error)) from error
+        replaced = [f"builtins.{key}" for key, value in kept.items() if key not in found or found[key] is not value]
+        if space.get("__builtins__") is not BUILTINS:
+            replaced.append("__builtins__")
+        raise RecipeError(name, _line(error, filename), _words(error) + _because(replaced)) from error
     return context
+
+
+def _because(replaced: list[str]) -> str:
+    """Says what a recipe replaced that every program relies on."""
+    more = f" and {len(replaced) - MOST} more" if len(replaced) > MOST else ""
+    return f" (the recipe replaced {', '.join(replaced[:MOST])}{more})" if replaced else ""
 
 
 def _line(error: BaseException, filename: str) -> int | None:

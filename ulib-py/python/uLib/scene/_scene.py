@@ -131,6 +131,8 @@ class Scene(MutableMapping[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         if not isinstance(name, str) or not name:
             raise ValueError(f"scene: the name {name!r} is not a text of at least one letter")
+        if _encodable(name) != name:
+            raise ValueError(f"scene: the name {name!r} has halves of letters in it, which no file can hold")
         found = _ulib.unwrap(value)
         if not isinstance(found, _ulib.Placed) or isinstance(found, _ulib.ArrayView):
             raise TypeError(f"scene: {name!r} cannot be a {type(value).__name__}, only an object of uLib")

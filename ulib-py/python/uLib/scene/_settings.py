@@ -1,10 +1,10 @@
-"""What ``--set`` and ``--export`` of ``gcompose`` mean."""
+"""What ``--set`` of ``gcompose`` means."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import _ulib, io
+from .. import _ulib
 from ._context import converted
 
 if TYPE_CHECKING:
@@ -17,19 +17,19 @@ class Usage(Exception):
 
 def apply(scene: Scene, setting: str) -> tuple[str, str] | None:
     """Does what ``object.Property=value`` says; for a recipe also ``recipe.parameter=value``, which is returned."""
-    name, rest = _after_name(scene, setting, ".", "--set", "OBJECT.PROPERTY=VALUE")
+    name, rest = after_name(scene, setting, ".", "--set", "OBJECT.PROPERTY=VALUE")
     name_of_property, equals, text = rest.partition("=")
     if not equals or not name_of_property:
         raise Usage(f"--set: {setting!r} is not of the form OBJECT.PROPERTY=VALUE")
     found = scene[name]
     properties = _properties(found)
-    if name_of_property not in properties:
-        if isinstance(found, _ulib.Recipe):
-            found.SetParameter(name_of_property, text)
-            return name, name_of_property
-        known = ", ".join(sorted(properties))
-        raise Usage(f"--set: a {type(found).__name__} has no property {name_of_property!r} to set; only {known}")
     try:
+        if name_of_property not in properties:
+            if isinstance(found, _ulib.Recipe):
+                found.SetParameter(name_of_property, text)
+                return name, name_of_property
+            known = ", ".join(sorted(properties))
+            raise Usage(f"--set: a {type(found).__name__} has no property {name_of_property!r} to set; only {known}")
         getter, setter = properties[name_of_property]
         setter(converted(text, getter(), name_of_property))
     except (TypeError, ValueError, AttributeError) as error:
@@ -52,26 +52,7 @@ def _properties(found: Any) -> dict[str, tuple[Any, Any]]:
     return known
 
 
-def split_export(scene: Scene, text: str) -> tuple[str, str]:
-    """The two sides of ``NAME=FILE``."""
-    name, path = _after_name(scene, text, "=", "--export", "NAME=FILE")
-    if not path:
-        raise Usage(f"--export: {text!r} is not of the form NAME=FILE")
-    return name, path
-
-
-def export(scene: Scene, name: str, path: str) -> None:
-    """Writes an object to a file in the format of its name."""
-    found = scene[name]
-    if isinstance(found, _ulib.Image):
-        io.write_image(found, path)
-    elif isinstance(found, _ulib.EventTable):
-        io.write_table(found, path)
-    else:
-        raise TypeError(f"--export: {name!r} is a {type(found).__name__}; only images and tables can be exported")
-
-
-def _after_name(scene: Scene, text: str, mark: str, option: str, form: str) -> tuple[str, str]:
+def after_name(scene: Scene, text: str, mark: str, option: str, form: str) -> tuple[str, str]:
     """The name of an object at the start of ``text`` and what comes after ``mark``. Names may hold marks; the longest counts."""
     names = [name for name in scene if text.startswith(name + mark)]
     if names:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import sys
 import time
 from contextlib import contextmanager, redirect_stdout
-from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from .. import _ulib, device
@@ -180,14 +180,48 @@ def _asked(scene: Scene, name: str, progress: Callable[[float, float], object] |
     """Runs a recipe; the parameters that it asked for."""
     if name not in scene.recipes:
         raise RecipeError(name, None, "an earlier recipe took it out of the scene")
-    return _run.run(scene, name, print, progress)._asked
+    errors = sys.stderr
+    try:
+        return _run.run(scene, name, print, progress)._asked
+    finally:
+        # Where the recipe put another one, or none.
+        sys.stderr = errors
 
 
-class _Kept(StringIO):
-    """What was written, also when the recipe closes it."""
+class _Kept(io.TextIOWrapper):
+    """A standard output that keeps what was written, also when the recipe closes it."""
+
+    mode = "w"
+
+    def __init__(self) -> None:
+        self._bytes = _KeptBytes()
+        super().__init__(self._bytes, "utf-8", "backslashreplace", write_through=True)
+
+    def getvalue(self) -> str:
+        return _text(self._bytes.getvalue())
 
     def close(self) -> None:
         pass
+
+
+class _KeptBytes(io.BytesIO):
+    """What is behind it. Programs that are given its number write to the standard error, as all that recipes start do."""
+
+    name = "<stdout>"
+    mode = "wb"
+
+    def fileno(self) -> int:
+        if sys.__stdout__ is None:
+            raise io.UnsupportedOperation("there is no standard output")
+        return sys.__stdout__.fileno()
+
+    def close(self) -> None:
+        pass
+
+
+def _text(said: bytes | bytearray) -> str:
+    """What bytes of an output say; those that are no text are shown as numbers."""
+    return said.decode("utf-8", "backslashreplace")
 
 
 @contextmanager
@@ -325,21 +359,25 @@ class _Clearing:
     def __init__(self, stream: Any, progress: _Progress) -> None:
         self._stream = stream
         self._progress = progress
-        self._parts: list[str] = []
+        self._said = bytearray()
 
     def text(self) -> str:
         """What was written."""
-        return "".join(self._parts)
+        return _text(self._said)
 
     def write(self, text: str) -> int:
         self._progress.clear()
-        self._parts.append(text)
         count: int = self._stream.write(text)
+        self._said += text.encode("utf-8", "backslashreplace")
         return count
 
     def writelines(self, lines: Iterable[str]) -> None:
         for line in lines:
             self.write(line)
+
+    @property
+    def buffer(self) -> _ClearingBytes:
+        return _ClearingBytes(self)
 
     def close(self) -> None:
         """Does not: what follows the recipe is written there, too."""
@@ -347,3 +385,28 @@ class _Clearing:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+class _ClearingBytes:
+    """What is behind it."""
+
+    def __init__(self, over: _Clearing) -> None:
+        self._over = over
+
+    def write(self, data: Any) -> int:
+        self._over._progress.clear()
+        # What was written as text comes first.
+        self._over._stream.flush()
+        count: int = self._over._stream.buffer.write(data)
+        self._over._said += memoryview(data).cast("B")
+        return count
+
+    def writelines(self, lines: Iterable[Any]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def close(self) -> None:
+        self._over.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._over._stream.buffer, name)

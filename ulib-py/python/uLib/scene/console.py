@@ -34,8 +34,8 @@ is wrong, 130 interrupted. ULIB_TRACEBACK=1 shows where in the program an error 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; its exit status."""
-    _streams()
     try:
+        _streams()
         try:
             return _compose(_parser().parse_args(arguments))
         finally:
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NOBODY_READS
     except Usage as error:
-        return _failed(f"{error}\n(gcompose --help lists the options)", 2, error)
+        return _failed(str(error), 2, error)
     except (OSError, ValueError, TypeError, RuntimeError, MemoryError, BufferError, LookupError) as error:
         # What the library raises, which names the file and the cause.
         return _failed(_message(error), 1, error)
@@ -127,7 +127,7 @@ def _parser() -> ArgumentParser:
 
 
 def _compose(options: Namespace) -> int:
-    from . import Scene, _pictures, _settings
+    from . import Scene, _outputs, _pictures, _settings
     from ._show import Json, Text
 
     show = Json() if options.json else Text()
@@ -137,10 +137,7 @@ def _compose(options: Namespace) -> int:
             found.SetPreferredDevice(options.device.capitalize())
     set_here = [_settings.apply(scene, setting) for setting in options.set]
     recipes = _recipes(scene, options)
-    for export in options.export:
-        # Which objects there are is seen later: recipes make some.
-        if "=" not in export:
-            raise Usage(f"--export: {export!r} is not of the form NAME=FILE")
+    _outputs.check(scene, options, recipes)
     show.opened(options.file, scene)
     for name in recipes:
         with _same_folder():
@@ -164,8 +161,7 @@ def _compose(options: Namespace) -> int:
         scene.save(options.save)
         show.wrote("saved", options.save)
     for export in options.export:
-        name, path = _settings.split_export(scene, export)
-        _settings.export(scene, name, path)
+        name, path = _outputs.export(scene, export)
         show.wrote("exported", path, name)
     if options.png is not None:
         for name, path in _pictures.write(scene, options.png):

@@ -1,0 +1,7 @@
+"""``python -m gcompose``."""
+
+import sys
+
+from . import main
+
+sys.exit(main())
