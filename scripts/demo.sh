@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The main job, in Rust and in Python: an image and a table that prefer the GPU, on the phantom and on a real volume.
+# The main job, in Rust and in Python: an image and a table that prefer the GPU, on the phantom and on a real volume; and the tissues of
+# two more.
 source "$(dirname "$0")/lib.sh"
 ensure_wheel >/dev/null
 python=$venv/bin/python
@@ -18,3 +19,5 @@ say "Python, anatomical.nii (${nx}x${ny}x${nz})"
 "$python" examples/python/02_images_on_the_gpu.py --volume "$volume"
 say "the scene of the 32^3 phantom, with its recipe"
 "$venv/bin/gcompose" assets/examples/math/02_images_on_the_gpu.gcx
+say "Python, the tissues of frog_tissues.vti and channels.vti"
+"$python" examples/python/03_tissues.py --out "$raw/tissues"

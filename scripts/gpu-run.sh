@@ -60,6 +60,11 @@ done
 step python-main-job python3 "$here/python/examples/02_images_on_the_gpu.py"
 volume=$(python3 -c 'import nibabel, pathlib; print(pathlib.Path(nibabel.__file__).parent / "tests/data/anatomical.nii")')
 step python-volume python3 "$here/python/examples/02_images_on_the_gpu.py" --volume "$volume"
+# What it writes are hundreds of megabytes, which stay out of the results.
+step python-tissues python3 "$here/python/examples/03_tissues.py" --out "$site/tissues" "$here"/python/volumes/*.vti
+# shellcheck disable=SC2016
+step python-tissues-there bash -c '! grep -E "^    (volume|mask|areas) +Host" "$1" && grep -E "^    (volume|mask|areas) +Device: " "$1"' - "$out/python-tissues.log"
+rm -rf "$site/tissues"
 dims=$(python3 "$here/python/volume-to-raw.py" "$volume" "$out/volume.f32")
 # shellcheck disable=SC2086
 step rust-volume "$programs/examples/02_images_on_the_gpu" --volume "$out/volume.f32" $dims

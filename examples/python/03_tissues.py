@@ -41,7 +41,7 @@ def shipped():
     """The volumes that come with pyvista, which itself is not needed to read them."""
     package = importlib.util.find_spec("pyvista")
     if package is None:
-        raise ValueError("pyvista is not installed, whose volumes these are: install it, or name files of your own")
+        raise ValueError("pyvista is not installed, whose volumes these are: python -m pip install pyvista, or name files of your own")
     folder = pathlib.Path(package.origin).parent / "examples"
     return [folder / name for name in SHIPPED]
 
@@ -68,6 +68,7 @@ def measure(file, label, out):
     print(f"    label {label}: {voxels} voxels, {number(voxels * size[0] * size[1] * size[2])} mm^3")
 
     areas = areas_of_slices(mask)
+    print(f"    areas     {areas.GetDataLocation()}")
     places = {}
     for axis, dim in zip(AXES, volume.GetDims()):
         column = areas.GetColumn(axis)[:dim]

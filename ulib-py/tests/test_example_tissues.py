@@ -27,7 +27,8 @@ def compare(said, folder, stem, grid, size, label, mode):
     inside = grid == label
     volume = inside.sum() * np.prod(size)
     place = "Host (" if mode == "nodriver" else "Device: "
-    assert re.search(rf"^    mask      {re.escape(place)}", said, re.MULTILINE)
+    for what in "volume", "mask", "areas":
+        assert re.search(rf"^    {what:<9} {re.escape(place)}", said, re.MULTILINE)
     assert f"    label {label}: {inside.sum()} voxels, {volume:g} mm^3\n" in said
     assert f"    labels    {', '.join(map(str, np.unique(grid)))}\n" in said
 
@@ -100,7 +101,7 @@ def test_without_pyvista(tmp_path):
     code = f"import importlib.util, runpy, sys; importlib.util.find_spec = lambda name: None; sys.argv = ['x']; runpy.run_path({str(EXAMPLE)!r}, run_name='__main__')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert done.returncode == 1
-    assert done.stderr == "03_tissues.py: pyvista is not installed, whose volumes these are: install it, or name files of your own\n"
+    assert done.stderr == "03_tissues.py: pyvista is not installed, whose volumes these are: python -m pip install pyvista, or name files of your own\n"
 
 
 @pytest.mark.parametrize(("name", "label"), [("frog_tissues", None), ("channels", 3)])
