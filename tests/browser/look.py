@@ -140,6 +140,10 @@ def use(browser: Browser, page: pathlib.Path) -> None:
     states = browser.evaluate("[...document.querySelectorAll('.viewer')].map(v => v.dataset.state)")
     assert set(states) == {"ready"}, states
 
+    # 200 voxels along x are shown as 100 means of two, of which the middle one is looked at.
+    block = "document.querySelectorAll('.viewer')[1].querySelector(\"figure[data-axis='0'] output\").value"
+    assert browser.evaluate(block) == "100-101 (101)", browser.evaluate(block)
+
     pane = ".viewer figure[data-axis='2']"
 
     def pixel(x: int, y: int) -> list[int]:
