@@ -1,9 +1,11 @@
 //! Files that appear whole or not at all.
 
 use std::io::Write;
+use std::path::Path;
 
 use ulib::core::ErrorKind;
-use ulib::math::io::AtomicFile;
+use ulib::math::io::{AtomicFile, write_image, write_table};
+use ulib::math::{EventTable, VoxImage};
 
 use crate::support::Folder;
 
@@ -45,6 +47,30 @@ fn no_folder_and_no_ordinary_file() {
         );
     }
     assert!(folder.names().is_empty());
+}
+
+#[test]
+fn functions_that_write_name_the_file_once() {
+    let folder = Folder::new();
+    let image: VoxImage = VoxImage::new([4, 3, 2]).unwrap();
+    let table = EventTable::new("a,b").unwrap();
+    for name in ["none/a.npy", "none/a.npz", "none/a.vti", "none/a.mha"] {
+        let path = folder.join(name);
+        let error = write_image(&image, &path).unwrap_err().to_string();
+        assert_once(&error, &path);
+    }
+    for name in ["none/a.csv", "none/a.parquet"] {
+        let path = folder.join(name);
+        let error = write_table(&table, &path).unwrap_err().to_string();
+        assert_once(&error, &path);
+    }
+}
+
+#[track_caller]
+fn assert_once(error: &str, path: &Path) {
+    let prefix = format!("writing {}: create: ", path.display());
+    assert!(error.starts_with(&prefix), "{error}");
+    assert_eq!(error.matches("writing").count(), 1, "{error}");
 }
 
 #[cfg(unix)]

@@ -107,7 +107,7 @@ fn damaged_tables_are_refused_by_line_and_column() {
     let cases = [
         (
             "x,y\n1,2\n3\n",
-            "line 3 is 1 fields, expected 2, as in the first line",
+            "line 3 is 1 field, expected 2, as in the first line",
         ),
         ("x,y\n1,2,3\n", "line 2 is 3 fields"),
         (

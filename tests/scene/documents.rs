@@ -176,7 +176,9 @@ fn objects_are_found_by_name_and_type() {
     let wrong = scene.get::<FloatCollection>("table").unwrap_err();
     assert_eq!(wrong.kind(), &ErrorKind::InvalidArgument);
     assert!(
-        wrong.to_string().contains("EventTable, 0 rows x 1 columns"),
+        wrong
+            .to_string()
+            .contains("an EventTable, 0 rows x 1 column,"),
         "{wrong}"
     );
     let missing = scene.get::<EventTable>("tabel").unwrap_err();
@@ -193,7 +195,7 @@ fn objects_are_found_by_name_and_type() {
         .unwrap()
         .add_row(&[1.0])
         .unwrap();
-    assert_eq!(scene.remove("table").unwrap().size(), "1 rows x 1 columns");
+    assert_eq!(scene.remove("table").unwrap().size(), "1 row x 1 column");
     assert_eq!(
         scene.remove("table").unwrap_err().to_string(),
         "the scene has no object 'table', it has no objects"

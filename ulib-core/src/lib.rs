@@ -32,6 +32,7 @@ pub mod layout;
 pub mod placement;
 pub mod residency;
 pub mod storable;
+pub mod words;
 
 pub use bytemuck;
 

@@ -9,6 +9,7 @@ mod array;
 use std::marker::PhantomData;
 
 use ndarray::{ArrayD, IxDyn};
+use ulib_core::words::counted;
 use ulib_core::{DeviceStorable, Error, Layout, Result, bytemuck};
 use ulib_device::block::Block;
 
@@ -278,7 +279,11 @@ pub(crate) fn check_element<T: DeviceStorable>() -> Result<()> {
     }
     Err(Error::dtype(
         "view",
-        format_args!("{} of {described} bytes for elements of {size}", T::DTYPE),
+        format_args!(
+            "{} of {} for elements of {size}",
+            T::DTYPE,
+            counted(described, "byte")
+        ),
         "one with the size of the elements, at least 1",
     ))
 }
@@ -289,7 +294,11 @@ fn flat_layout<T: DeviceStorable>(block: &Block) -> Result<Layout> {
     if !bytes.is_multiple_of(size) {
         return Err(Error::layout(
             "view",
-            format!("{bytes} bytes are not a whole number of elements of {size} bytes"),
+            format!(
+                "a block of {} is no whole number of elements of {}",
+                counted(bytes, "byte"),
+                counted(size, "byte")
+            ),
         ));
     }
     Layout::contiguous(&[bytes / size])

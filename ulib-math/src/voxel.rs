@@ -91,7 +91,7 @@ impl ValuePlace {
             return Err(Error::layout(
                 "voxel value",
                 format!(
-                    "an f32 at byte {} of a {size}-byte voxel is not part of a strided f32 array",
+                    "an f32 at byte {} of a voxel of {size} bytes is not part of a strided f32 array",
                     field.offset
                 ),
             ));

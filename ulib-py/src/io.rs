@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use ulib_core::words::with_article;
 use ulib_core::{DType, Result};
 use ulib_math::io::{self, Format, ReadImage, WriteImage};
 use ulib_math::scene::SceneObject;
@@ -121,8 +122,8 @@ pub(crate) fn write_image(
 ) -> PyResult<()> {
     let Some(found) = own::<AnyImageClass>(image)? else {
         return Err(PyTypeError::new_err(format!(
-            "write_image: a {} is no image of uLib",
-            image.get_type().fully_qualified_name()?
+            "write_image: {} is no image of uLib",
+            with_article(&image.get_type().fully_qualified_name()?.to_string())
         )));
     };
     let mut writer = WriteImage::new()
@@ -184,8 +185,8 @@ pub(crate) fn read_table(
 pub(crate) fn write_table(table: &Bound<'_, PyAny>, path: PathBuf) -> PyResult<()> {
     let Some(found) = own::<EventTable>(table)? else {
         return Err(PyTypeError::new_err(format!(
-            "write_table: a {} is no EventTable",
-            table.get_type().fully_qualified_name()?
+            "write_table: {} is no EventTable",
+            with_article(&table.get_type().fully_qualified_name()?.to_string())
         )));
     };
     let placed = found.into_any().cast_into::<Placed>()?;

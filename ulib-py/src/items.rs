@@ -11,6 +11,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
 use ulib_core::Error;
+use ulib_core::words::{counted, with_article};
 use ulib_device::block::out_of_host_memory;
 
 use crate::args::extracted;
@@ -53,9 +54,9 @@ pub(crate) fn items_by<T>(
 ) -> PyResult<Vec<T>> {
     let py = object.py();
     let refuse = || {
-        let found = object.get_type().name()?;
+        let found = with_article(&object.get_type().name()?.to_string());
         Err(PyTypeError::new_err(format!(
-            "{op}: {what} is a {found}, not several items"
+            "{op}: {what} is {found}, not several items"
         )))
     };
     if object.is_instance_of::<PyString>()
@@ -73,8 +74,8 @@ pub(crate) fn items_by<T>(
     for item in iterator {
         if items.len() == most {
             return Err(PyValueError::new_err(format!(
-                "{op}: {what} has more than {most} item{}",
-                if most == 1 { "" } else { "s" }
+                "{op}: {what} has more than {}",
+                counted(most, "item")
             )));
         }
         let item = read(&item?).map_err(|error| named(py, op, what, items.len(), error))?;
@@ -137,7 +138,10 @@ fn exactly<T, const N: usize>(
     items_by("argument", "a group", object, N, read)?
         .try_into()
         .map_err(|items: Vec<T>| {
-            PyValueError::new_err(format!("{} items are no group of {N}", items.len()))
+            PyValueError::new_err(format!(
+                "{} for a group of {N}",
+                counted(items.len(), "item")
+            ))
         })
 }
 

@@ -102,6 +102,7 @@ fn functions(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scene::document::save_document, module)?)?;
     module.add_function(wrap_pyfunction!(scene::document::write_report, module)?)?;
     module.add_function(wrap_pyfunction!(scene::document::size_of, module)?)?;
+    module.add_function(wrap_pyfunction!(scene::document::class_of, module)?)?;
     module.add_function(wrap_pyfunction!(scene::proxy::unwrap, module)?)?;
     module.add_function(wrap_pyfunction!(io::read_image, module)?)?;
     module.add_function(wrap_pyfunction!(io::read_multi_image, module)?)?;

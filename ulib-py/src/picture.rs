@@ -6,6 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use ulib_core::Result;
+use ulib_core::words::with_article;
 use ulib_math::picture::{Axis, Plot, Profile, Render};
 use ulib_math::scene::SceneObject;
 use ulib_math::{
@@ -51,10 +52,10 @@ fn ask<R: Send>(
     };
     answer.ok_or_else(|| {
         let found = match object.get_type().fully_qualified_name() {
-            Ok(name) => name.to_string(),
+            Ok(name) => with_article(&name.to_string()),
             Err(error) => return error,
         };
-        PyTypeError::new_err(format!("{op}: a {found} is no {wanted}"))
+        PyTypeError::new_err(format!("{op}: {found} is no {wanted}"))
     })
 }
 

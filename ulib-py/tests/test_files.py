@@ -84,12 +84,30 @@ def test_errors_name_the_file(tmp_path, image):
         uLib.io.write_image(image, tmp_path / "a.gif")
     with pytest.raises(ValueError, match=".gif. is none of vtk, vti"):
         uLib.io.write_image(image, tmp_path / "a.npy", format="gif")
-    with pytest.raises(TypeError, match="a EventTable is no image|EventTable is no image"):
+    with pytest.raises(TypeError, match="an? (uLib.)?EventTable is no image"):
         uLib.io.write_image(uLib.EventTable("a"), tmp_path / "a.npy")
     with pytest.raises(TypeError, match="is no EventTable"):
         uLib.io.write_table(image, tmp_path / "a.csv")
     with pytest.raises(ValueError, match="voxel_bytes 5"):
         uLib.io.read_image(tmp_path / "bad.npy", voxel_bytes=5)
+
+
+def test_one_of_something_and_articles(tmp_path):
+    assert repr(uLib.EventTable("a", 1)).startswith("<uLib.EventTable 1 row of (a),")
+    assert repr(uLib.EventTable("a", 2)).startswith("<uLib.EventTable 2 rows of (a),")
+    scene = uLib.scene.Scene()
+    scene["recipe"] = uLib.Recipe("def run(ctx): pass")
+    scene["table"] = uLib.EventTable("a", 1)
+    assert "<uLib.Recipe 1 line, Host>" in repr(scene)
+    scene.save(tmp_path / "scene.gcx")
+    scene.report(tmp_path / "scene.html")
+    assert "1 row x 1 column &middot;" in (tmp_path / "scene.html").read_text()
+    with pytest.raises(TypeError, match="'n' cannot be an int, only"):
+        scene["n"] = 1
+    with pytest.raises(TypeError, match="'n' cannot be a str, only"):
+        scene["n"] = "1"
+    with pytest.raises(TypeError, match="an int is no image"):
+        uLib.io.write_image(1, tmp_path / "a.npy")
 
 
 def test_tables(tmp_path, place):

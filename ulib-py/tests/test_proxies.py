@@ -174,7 +174,7 @@ def test_a_scene_keeps_the_object_not_the_proxy(scene, image, tmp_path):
 
     _ulib.save_document(tmp_path / "scene.gcx", [("phantom", image)])
     assert Scene.load(tmp_path / "scene.gcx")["phantom"].Sum() == sum(range(24))
-    with pytest.raises(TypeError, match="a int is no object of uLib"):
+    with pytest.raises(TypeError, match="an int is no object of uLib"):
         _ulib.save_document(tmp_path / "scene.gcx", [("phantom", 3)])
 
 

@@ -53,7 +53,7 @@ FAILURES = {
     "def run(ctx):\n  error = ValueError('x')\n  error.__notes__ = 5\n  raise error": "line 4: ValueError",
     "async def run(ctx): 1 / 0": "run(ctx) only made a coroutine, which nothing runs",
     "def run(ctx):\n  1 / 0\n  yield": "run(ctx) only made a generator, which nothing runs",
-    "async def run(ctx):\n  yield": "run(ctx) only made a async_generator, which nothing runs",
+    "async def run(ctx):\n  yield": "run(ctx) only made an async_generator, which nothing runs",
 }
 
 

@@ -69,10 +69,20 @@ impl Error {
         self.0.detail.to_string()
     }
 
-    /// The same error with one more, outer, line of context.
+    /// The same error with one more, outer, line of context, unless that is its outermost line already: functions that
+    /// name a file may call each other.
+    ///
+    /// ```
+    /// use ulib_core::Error;
+    /// let error = Error::interrupted("save").context("writing a.npy").context("writing a.npy");
+    /// assert_eq!(error.to_string(), "writing a.npy: save: interrupted");
+    /// ```
     #[must_use]
     pub fn context(mut self, message: impl Into<Cow<'static, str>>) -> Self {
-        Arc::make_mut(&mut self.0).context.push(message.into());
+        let message = message.into();
+        if self.0.context.last() != Some(&message) {
+            Arc::make_mut(&mut self.0).context.push(message);
+        }
         self
     }
 

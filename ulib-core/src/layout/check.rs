@@ -2,6 +2,7 @@
 
 use super::Layout;
 use crate::error::{Error, Result};
+use crate::words::counted;
 
 /// How many branches the search of condition 5 may take before it gives up.
 const SEARCH_LIMIT: u32 = 100_000;
@@ -14,9 +15,9 @@ pub(super) fn rank(shape: &[usize], strides: &[isize]) -> Result<()> {
     Err(Error::layout(
         "layout",
         format!(
-            "{} strides for a shape of {} axes",
-            strides.len(),
-            shape.len()
+            "{} for a shape of {}",
+            counted(strides.len(), "stride"),
+            counted(shape.len(), "axis")
         ),
     ))
 }

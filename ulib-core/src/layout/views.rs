@@ -3,6 +3,7 @@
 use super::{Layout, check};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storable::Field;
+use crate::words::counted;
 
 impl Layout {
     fn check_axis(&self, op: &'static str, axis: usize) -> Result<()> {
@@ -10,7 +11,7 @@ impl Layout {
             return Ok(());
         }
         Err(Error::index(op, axis, self.ndim())
-            .context(format!("an array of {} axes", self.ndim())))
+            .context(format!("an array of {}", counted(self.ndim(), "axis"))))
     }
 
     /// The number of the element at `index` on `axis` with all other indices zero. `index < shape[axis]`.
@@ -41,7 +42,7 @@ impl Layout {
                 "permute",
                 "axes",
                 format!("{axes:?}"),
-                format!("every one of {} axes once", self.ndim()),
+                format!("every one of {} once", counted(self.ndim(), "axis")),
             ));
         }
         self.select_axes(axes)

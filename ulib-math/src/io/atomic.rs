@@ -51,7 +51,8 @@ impl AtomicFile {
     /// Starts a file that will be at `path`.
     ///
     /// # Errors
-    /// `Io` when the folder cannot be written to, or when something that is not an ordinary file has this name.
+    /// `Io` when the folder or the file that is there cannot be written to, or when something that is not an ordinary file has
+    /// this name.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         start(path)
@@ -108,7 +109,11 @@ impl Drop for AtomicFile {
 fn start(path: &Path) -> io::Result<AtomicFile> {
     let place = behind_links(path)?;
     let old = match fs::metadata(&place) {
-        Ok(old) if old.is_file() => Some(old.permissions()),
+        Ok(old) if old.is_file() => {
+            // One that may not be written is not replaced, either.
+            OpenOptions::new().write(true).open(&place)?;
+            Some(old.permissions())
+        }
         Ok(_) => {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,

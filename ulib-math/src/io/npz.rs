@@ -1,6 +1,8 @@
 //! `.npz`: NumPy arrays in a zip archive.
 
-use std::io::{BufReader, BufWriter, Write};
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use flate2::read::DeflateDecoder;
@@ -92,7 +94,17 @@ pub(super) fn parse(input: &Input<'_>) -> Result<Vec<Array>> {
 
 pub(super) fn write(image: &Outgoing<'_>, path: &Path) -> Result<()> {
     let file = AtomicFile::create(path)?;
-    let mut archive = ZipWriter::new(BufWriter::with_capacity(1 << 18, file.file()));
+    let failure = Cell::new(None);
+    let written = write_archive(image, Outlet::new(file.file(), &failure));
+    if let Some(error) = failure.take() {
+        return Err(Error::io("write", error));
+    }
+    written?;
+    file.commit()
+}
+
+fn write_archive(image: &Outgoing<'_>, outlet: Outlet<'_>) -> Result<()> {
+    let mut archive = ZipWriter::new(outlet);
     let method = if image.compressed {
         CompressionMethod::Deflated
     } else {
@@ -111,9 +123,70 @@ pub(super) fn write(image: &Outgoing<'_>, path: &Path) -> Result<()> {
         image.write_to(array, &mut archive, true).map_err(write)?;
     }
     let mut stream = archive.finish().map_err(damaged)?;
-    stream.flush().map_err(|error| Error::io("write", error))?;
-    drop(stream);
-    file.commit()
+    stream.flush().map_err(|error| Error::io("write", error))
+}
+
+/// A file until its first failure, which is kept, and nothing after it: an archive that is given up still writes its end, and
+/// would tell the terminal that it cannot.
+struct Outlet<'a> {
+    file: BufWriter<&'a File>,
+    failure: &'a Cell<Option<io::Error>>,
+    failed: bool,
+    position: u64,
+}
+
+impl<'a> Outlet<'a> {
+    fn new(file: &'a File, failure: &'a Cell<Option<io::Error>>) -> Self {
+        Outlet {
+            file: BufWriter::with_capacity(1 << 18, file),
+            failure,
+            failed: false,
+            position: 0,
+        }
+    }
+
+    /// What `work` answers, or `otherwise` after a failure.
+    fn unless_failed<T>(
+        &mut self,
+        otherwise: T,
+        work: impl FnOnce(&mut BufWriter<&'a File>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        if self.failed {
+            return Ok(otherwise);
+        }
+        work(&mut self.file).map_err(|error| {
+            self.failed = true;
+            let kind = error.kind();
+            self.failure.set(Some(error));
+            kind.into()
+        })
+    }
+}
+
+impl Write for Outlet<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.unless_failed(bytes.len(), |file| {
+            // All or an error, so that nothing that is tried again counts as a failure.
+            file.write_all(bytes).map(|()| bytes.len())
+        })?;
+        self.position += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.unless_failed((), Write::flush)
+    }
+}
+
+impl Seek for Outlet<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let otherwise = match to {
+            SeekFrom::Start(position) => position,
+            SeekFrom::End(_) | SeekFrom::Current(_) => self.position,
+        };
+        self.position = self.unless_failed(otherwise, |file| file.seek(to))?;
+        Ok(self.position)
+    }
 }
 
 fn damaged(error: ZipError) -> Error {

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
+use ulib_core::words::counted;
 use ulib_core::{DType, Error, Result};
 
 use super::source::{Disk, Section, Source};
@@ -243,11 +244,12 @@ impl Array {
             return Err(broken(
                 format,
                 format!(
-                    "array {}: {:?} voxels of {} x {} take at least {least} bytes of the file, where {there} are",
+                    "array {}: {:?} voxels of {} x {} take at least {} of the file, where {there} are",
                     quoted(&self.name),
                     self.grid.dims(),
                     self.components,
-                    self.dtype
+                    self.dtype,
+                    counted(least, "byte")
                 ),
             ));
         }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use ulib_core::words::counted;
 use ulib_core::{DeviceStorable, Error, ErrorKind, Location, PreferredDevice, Result};
 use ulib_device::block::{Block, Transfers};
 use ulib_device::{Device, Stream};
@@ -267,10 +268,10 @@ impl fmt::Display for Record<'_> {
             }
         }
         if self.up > 0 {
-            write!(f, "; uploaded {} bytes", self.up)?;
+            write!(f, "; uploaded {}", counted(self.up, "byte"))?;
         }
         if self.down > 0 {
-            write!(f, "; downloaded {} bytes", self.down)?;
+            write!(f, "; downloaded {}", counted(self.down, "byte"))?;
         }
         self.error
             .map_or(Ok(()), |error| write!(f, "; failed: {error}"))

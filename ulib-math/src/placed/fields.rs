@@ -1,5 +1,6 @@
 //! Arrays of records and of their fields, from the field tables that the element types carry.
 
+use ulib_core::words::counted;
 use ulib_core::{DType, DeviceStorable, Error, Field, Layout, RecordType, Result, field_of};
 
 /// A dtype taken apart: the number type and the axes it adds behind the axis of the elements.
@@ -123,6 +124,6 @@ pub(crate) fn field_names<T: DeviceStorable>() -> Vec<String> {
 fn too_long(len: usize, record: usize) -> Error {
     Error::overflow(
         "array of records",
-        format_args!("{len} elements of {record} bytes"),
+        format_args!("{len} elements of {}", counted(record, "byte")),
     )
 }

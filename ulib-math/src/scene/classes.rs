@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use ulib_core::words::counted;
 use ulib_core::{DType, DeviceStorable, Error, PreferredDevice, Result, byte_count, bytemuck};
 
 use super::content::{Content, Rows};
@@ -288,7 +289,11 @@ impl SceneObject for EventTable {
     }
 
     fn size(&self) -> String {
-        format!("{} rows x {} columns", self.rows(), self.columns().len())
+        format!(
+            "{} x {}",
+            counted(self.rows(), "row"),
+            counted(self.columns().len(), "column")
+        )
     }
 
     fn save(&self, out: &mut ObjectWriter<'_>) -> Result<()> {
@@ -380,7 +385,7 @@ impl SceneObject for GeantEventCollection {
     }
 
     fn size(&self) -> String {
-        format!("{} events", self.len())
+        counted(self.len(), "event")
     }
 
     fn save(&self, out: &mut ObjectWriter<'_>) -> Result<()> {

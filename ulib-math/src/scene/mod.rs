@@ -53,6 +53,7 @@ use std::any::type_name;
 use std::fmt;
 use std::path::Path;
 
+use ulib_core::words::with_article;
 use ulib_core::{Error, ErrorKind, Result};
 
 pub use classes::Classes;
@@ -261,7 +262,7 @@ fn other_type<T>(name: &str, object: &dyn SceneObject) -> Error {
     Error::invalid(
         "scene",
         format!("object '{name}'"),
-        format_args!("a {}, {}", object.class().name, object.size()),
+        format_args!("{}, {}", with_article(object.class().name), object.size()),
         type_name::<T>(),
     )
 }

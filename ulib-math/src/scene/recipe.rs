@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use ulib_core::Result;
+use ulib_core::words::counted;
 
 use super::content::Content;
 use super::object::{Class, ObjectReader, ObjectWriter, SceneObject};
@@ -122,7 +123,7 @@ impl SceneObject for Recipe {
     }
 
     fn size(&self) -> String {
-        format!("{} lines", self.source.lines().count())
+        counted(self.source.lines().count(), "line")
     }
 
     fn save(&self, out: &mut ObjectWriter<'_>) -> Result<()> {

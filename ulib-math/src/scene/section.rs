@@ -10,6 +10,7 @@ use base64::write::EncoderStringWriter;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use flate2::{Compression, Crc};
+use ulib_core::words::counted;
 use ulib_core::{Error, Result};
 use ulib_device::hooks;
 
@@ -55,8 +56,11 @@ impl Section {
         if self.bytes != expected {
             return Err(self.malformed(
                 "size",
-                format_args!("{} bytes", self.bytes),
-                format!("{expected} bytes, which is what the properties say"),
+                counted(self.bytes, "byte"),
+                format!(
+                    "{}, which is what the properties say",
+                    counted(expected, "byte")
+                ),
             ));
         }
         match &self.place {
@@ -65,7 +69,7 @@ impl Section {
                 if self.bytes > most {
                     return Err(self.malformed(
                         "size",
-                        format_args!("{} bytes", self.bytes),
+                        counted(self.bytes, "byte"),
                         format!(
                             "no more than {} characters of the document can hold",
                             text.len()
@@ -107,7 +111,10 @@ impl Section {
             return Err(self.malformed(
                 "size",
                 "more bytes",
-                format!("{} bytes, which is what the document says", self.bytes),
+                format!(
+                    "{}, which is what the document says",
+                    counted(self.bytes, "byte")
+                ),
             ));
         }
         if crc.sum() != self.checksum {
@@ -137,8 +144,8 @@ impl Section {
         if !found.is_file() || found.len() != self.bytes as u64 {
             return Err(self.malformed(
                 "file",
-                format_args!("{} of {} bytes", path.display(), found.len()),
-                format!("a file of {} bytes", self.bytes),
+                format_args!("{} of {}", path.display(), counted(found.len(), "byte")),
+                format!("a file of {}", counted(self.bytes, "byte")),
             ));
         }
         File::open(&path).map_err(io)
@@ -147,7 +154,7 @@ impl Section {
     fn failed(&self, error: io::Error) -> Error {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => {
-                self.malformed("content", "truncated", format!("{} bytes", self.bytes))
+                self.malformed("content", "truncated", counted(self.bytes, "byte"))
             }
             io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::Other => {
                 self.malformed("content", error, "zlib data in base64".to_owned())

@@ -4,6 +4,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyComplex, PyFloat, PyInt, PyString};
+use ulib_core::words::with_article;
 use ulib_core::{DType, DeviceStorable, Error, ErrorKind, Layout, Result};
 use ulib_device::{Block, Device};
 use ulib_math::ops::{self, Input};
@@ -164,8 +165,8 @@ pub(crate) fn output(op: &str, out: &Bound<'_, PyAny>) -> PyResult<Source> {
     match own::<NumericClass>(out)? {
         Some(own) => Ok(own.get().source.clone()),
         None => Err(PyTypeError::new_err(format!(
-            "{op}: out is a {}, not an object of uLib",
-            out.get_type().fully_qualified_name()?
+            "{op}: out is {}, not an object of uLib",
+            with_article(&out.get_type().fully_qualified_name()?.to_string())
         ))),
     }
 }

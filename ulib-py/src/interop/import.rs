@@ -6,6 +6,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
+use ulib_core::words::with_article;
 use ulib_core::{DType, Error, IDeviceArray, Layout, Placement, Result};
 use ulib_device::block::Lease;
 use ulib_device::{Device, Stream};
@@ -108,9 +109,10 @@ impl Incoming {
         let dtype = match DType::from_typestr(&native.extract::<String>()?) {
             Ok(dtype) => dtype,
             Err(_) => {
-                let (kind, found) = (object.get_type().name()?, native);
+                let kind = with_article(&object.get_type().name()?.to_string());
+                let found = native;
                 return Err(PyTypeError::new_err(format!(
-                    "{op}: a {kind} with elements of type {found} is no array of numbers"
+                    "{op}: {kind} with elements of type {found} is no array of numbers"
                 )));
             }
         };

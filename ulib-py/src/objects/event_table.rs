@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple, PyType};
+use ulib_core::words::counted;
 use ulib_core::{DType, Error, Residency, Result, bytemuck};
 use ulib_math::scene::SceneObject;
 use ulib_math::{EventTable as Table, Placed};
@@ -310,8 +311,8 @@ impl EventTable {
         self.shared
             .read(py, |table| {
                 Ok(format!(
-                    "<uLib.EventTable {} rows of ({}), {}>",
-                    table.rows(),
+                    "<uLib.EventTable {} of ({}), {}>",
+                    counted(table.rows(), "row"),
                     table.columns().join(", "),
                     table.location()
                 ))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList, PyType};
+use ulib_core::words::counted;
 use ulib_core::{Error, PreferredDevice, Result};
 use ulib_math::scene::SceneObject;
 use ulib_math::{BulkArray, GeantEvent, GeantEventCollection as Events, Placed as _};
@@ -184,8 +185,8 @@ impl GeantEventCollection {
         self.shared
             .peek(py, |events| {
                 Ok(format!(
-                    "<uLib.GeantEventCollection {} events, {}>",
-                    events.len(),
+                    "<uLib.GeantEventCollection {}, {}>",
+                    counted(events.len(), "event"),
                     events.location()
                 ))
             })

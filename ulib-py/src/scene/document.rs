@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use ulib_core::words::with_article;
 use ulib_core::{Error, ErrorKind};
 use ulib_math::scene::{
     self, Classes, DocumentWriter, ReportWriter, SaveOptions, SceneObject, read_document,
@@ -107,13 +108,20 @@ pub(crate) fn size_of(object: &Bound<'_, PyAny>) -> PyResult<String> {
         .py()
 }
 
+/// The name of an object's class, after `a` or `an`.
+#[pyfunction]
+#[pyo3(signature = (object, /))]
+pub(crate) fn class_of(object: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(with_article(&object.get_type().name()?.to_string()))
+}
+
 fn placed<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Placed>> {
     own::<Placed>(object)?.ok_or_else(|| {
         let found = match object.get_type().fully_qualified_name() {
-            Ok(name) => name.to_string(),
+            Ok(name) => with_article(&name.to_string()),
             Err(error) => return error,
         };
-        PyTypeError::new_err(format!("scene: a {found} is no object of uLib"))
+        PyTypeError::new_err(format!("scene: {found} is no object of uLib"))
     })
 }
 
@@ -141,6 +149,6 @@ fn wrapped(py: Python<'_>, object: Box<dyn SceneObject>) -> PyResult<Bound<'_, P
         scene::Recipe: recipe => Recipe::init(*recipe);
     }
     drop(object);
-    let message = format!("reading: Python has no class for a {class}");
+    let message = format!("reading: Python has no class for {}", with_article(class));
     Err(Error::new(ErrorKind::Format, message)).py()
 }

@@ -15,6 +15,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyDict, PyIterator, PyList, PyString};
+use ulib_core::words::with_article;
 
 type Any<'py> = Bound<'py, PyAny>;
 
@@ -74,9 +75,9 @@ impl Proxy {
         if result.is(&target) {
             return Ok(());
         }
-        let class = target.get_type().fully_qualified_name()?;
+        let class = with_article(&target.get_type().fully_qualified_name()?.to_string());
         Err(PyTypeError::new_err(format!(
-            "{op}: a {class} cannot be changed in place"
+            "{op}: {class} cannot be changed in place"
         )))
     }
 }

@@ -1,6 +1,7 @@
 //! Tables in Parquet files.
 
 use std::fmt::Display;
+use std::io;
 use std::panic;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescriptor, Type};
+use ulib_core::words::counted;
 use ulib_core::{Error, Result};
 use ulib_device::block::out_of_host_memory;
 
@@ -77,7 +79,8 @@ fn read_whole(path: &Path, columns: Option<&[&str]>) -> Result<EventTable> {
         .and_then(|rows| rows.checked_mul(places.len() as u64));
     if cells.is_none_or(|cells| cells > most) {
         return Err(damaged(format_args!(
-            "{rows} rows in {bytes} bytes, more than are believed"
+            "{} in {bytes} bytes, more than are believed",
+            counted(rows, "row")
         )));
     }
     let mut left = rows.unsigned_abs() as usize;
@@ -92,8 +95,8 @@ fn read_whole(path: &Path, columns: Option<&[&str]>) -> Result<EventTable> {
             return Err(Error::malformed(
                 "parquet",
                 "column",
-                format_args!("{} rows", other.len()),
-                format!("{rows} rows, as in the first"),
+                counted(other.len(), "row"),
+                format!("{}, as in the first", counted(rows, "row")),
             ));
         }
         left -= rows;
@@ -261,7 +264,12 @@ pub(super) fn write(table: &EventTable, path: &Path) -> Result<()> {
 
 fn failed(error: ParquetError) -> Error {
     match error {
-        ParquetError::External(source) => damaged(source),
+        ParquetError::External(source) => match source.downcast::<io::Error>() {
+            // Of the system, not of the content.
+            Ok(source) if source.raw_os_error().is_some() => Error::io("parquet", *source),
+            Ok(source) => damaged(source),
+            Err(source) => damaged(source),
+        },
         other => damaged(other),
     }
 }

@@ -4,6 +4,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use csv::{ErrorKind, Position, ReaderBuilder, StringRecord, WriterBuilder};
+use ulib_core::words::counted;
 use ulib_core::{Error, Result};
 
 use super::chosen;
@@ -114,7 +115,7 @@ fn failed(error: csv::Error) -> Error {
         } => Error::malformed(
             "csv",
             format!("line {}", line(pos.as_ref())),
-            format_args!("{len} fields"),
+            counted(len, "field"),
             format!("{expected_len}, as in the first line"),
         ),
         ErrorKind::Utf8 { pos, .. } => Error::malformed(

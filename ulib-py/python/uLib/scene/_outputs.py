@@ -88,7 +88,7 @@ def _check_kind(text: str, path: str, found: object) -> None:
     elif isinstance(found, _ulib.EventTable):
         ends = TABLES
     else:
-        raise Usage(f"--export: {text!r}: a {what} cannot be exported; only images and tables can be")
+        raise Usage(f"--export: {text!r}: {_ulib.class_of(found)} cannot be exported; only images and tables can be")
     if not _ends(path, ends):
         raise Usage(f"--export: {text!r} ends in no format for class {what}; only {' '.join(ends)}")
 
@@ -104,6 +104,8 @@ def _check_file(option: str, value: str, path: str) -> None:
     if path.endswith(os.sep) or (os.path.exists(path) and not os.path.isfile(path)):
         what = "a folder" if path.endswith(os.sep) or os.path.isdir(path) else "no regular file"
         raise Usage(f"{option}: {value!r} is {what}; only a file can be written")
+    if os.path.exists(path) and not os.access(path, os.W_OK):
+        raise Usage(f"{option}: {value!r} is not yours to write to; only a file that is can be replaced")
     _check_inside(option, value, os.path.dirname(path) or ".")
 
 

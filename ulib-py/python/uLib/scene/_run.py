@@ -47,7 +47,7 @@ def run(
     """Runs the recipe of this name; the context that it was given."""
     recipe = scene[name]
     if not isinstance(recipe, _ulib.Recipe):
-        raise TypeError(f"run: {name!r} is a {type(recipe).__name__}, not a recipe")
+        raise TypeError(f"run: {name!r} is {_ulib.class_of(recipe)}, not a recipe")
     # As in a file, where the mark of the encoding is no part of the program.
     source = recipe.Source.removeprefix("\ufeff")
     filename = f"<recipe {name!r}>"
@@ -71,7 +71,7 @@ def run(
         if inspect.iscoroutine(answer) or inspect.isgenerator(answer) or inspect.isasyncgen(answer):
             # Silence its own warning: it is said here that nothing was run.
             getattr(answer, "close", lambda: None)()
-            raise RecipeError(name, None, f"run(ctx) only made a {type(answer).__name__}, which nothing runs")
+            raise RecipeError(name, None, f"run(ctx) only made {_ulib.class_of(answer)}, which nothing runs")
     except KeyboardInterrupt:
         raise
     except BaseException as error:

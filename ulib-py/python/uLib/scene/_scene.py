@@ -135,7 +135,7 @@ class Scene(MutableMapping[str, Any]):
             raise ValueError(f"scene: the name {name!r} has halves of letters in it, which no file can hold")
         found = _ulib.unwrap(value)
         if not isinstance(found, _ulib.Placed) or isinstance(found, _ulib.ArrayView):
-            raise TypeError(f"scene: {name!r} cannot be a {type(value).__name__}, only an object of uLib")
+            raise TypeError(f"scene: {name!r} cannot be {_ulib.class_of(value)}, only an object of uLib")
         self._objects[name] = found
 
     def __delitem__(self, name: str) -> None:

@@ -29,7 +29,7 @@ def apply(scene: Scene, setting: str) -> tuple[str, str] | None:
                 found.SetParameter(name_of_property, text)
                 return name, name_of_property
             known = ", ".join(sorted(properties))
-            raise Usage(f"--set: a {type(found).__name__} has no property {name_of_property!r} to set; only {known}")
+            raise Usage(f"--set: {_ulib.class_of(found)} has no property {name_of_property!r} to set; only {known}")
         getter, setter = properties[name_of_property]
         setter(converted(text, getter(), name_of_property))
     except (TypeError, ValueError, AttributeError) as error:
