@@ -25,6 +25,7 @@ __all__ = [
     "save_document",
     "write_report",
     "size_of",
+    "class_of",
     "unwrap",
     "read_image",
     "read_multi_image",
