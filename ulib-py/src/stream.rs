@@ -18,7 +18,7 @@ use crate::errors::{IntoPyResult, shortened};
 /// that device into it; elsewhere they use the legacy default stream.
 ///
 /// ``Stream()`` makes one that runs beside everything else. ``Stream(other)`` is one that somebody else made: an object
-/// with ``__cuda_stream__``, ``ptr`` or ``cuda_stream``, which it keeps alive, or the integer of a handle, whose stream must
+/// with ``__cuda_stream__``, ``ptr``, ``cuda_stream`` or ``handle``, which it keeps alive, or the integer of a handle, whose stream must
 /// outlive this object and all arrays used in it.
 #[pyclass(frozen, weakref, module = "uLib.device")]
 pub(crate) struct Stream {
@@ -35,7 +35,8 @@ impl Drop for Stream {
 }
 
 impl Stream {
-    fn get(&self) -> PyResult<&ulib_device::Stream> {
+    /// The queue.
+    pub(crate) fn inner(&self) -> PyResult<&ulib_device::Stream> {
         // It is taken out by the destructor only.
         self.stream
             .as_ref()
@@ -48,10 +49,10 @@ impl Stream {
 }
 
 /// The handle of a stream of somebody else, and whether the object that had it has to be kept.
-fn handle_of(stream: &Bound<'_, PyAny>) -> PyResult<(Int, bool)> {
+pub(crate) fn handle_of(op: &str, stream: &Bound<'_, PyAny>) -> PyResult<(Int, bool)> {
     let py = stream.py();
     if stream.is_instance_of::<PyInt>() && !stream.is_instance_of::<PyBool>() {
-        return Ok((number("Stream", "stream", stream)?, false));
+        return Ok((number(op, "stream", stream)?, false));
     }
     if let Some(protocol) = stream.getattr_opt(intern!(py, "__cuda_stream__"))? {
         // A method; a property in its first version.
@@ -62,7 +63,7 @@ fn handle_of(stream: &Bound<'_, PyAny>) -> PyResult<(Int, bool)> {
         };
         let (version, handle): (Int, Int) = answer.extract().map_err(|error: PyErr| {
             let named = PyTypeError::new_err(format!(
-                "Stream: __cuda_stream__ gave {}, which is no pair of integers",
+                "{op}: __cuda_stream__ gave {}, which is no pair of integers",
                 shortened(&answer.to_string())
             ));
             named.set_cause(py, Some(error));
@@ -70,18 +71,22 @@ fn handle_of(stream: &Bound<'_, PyAny>) -> PyResult<(Int, bool)> {
         })?;
         if version.0 != 0 {
             return Err(PyValueError::new_err(format!(
-                "Stream: __cuda_stream__ has version {version}, and only version 0 is known"
+                "{op}: __cuda_stream__ has version {version}, and only version 0 is known"
             )));
         }
         return Ok((handle, true));
     }
-    for name in [intern!(py, "ptr"), intern!(py, "cuda_stream")] {
+    for name in [
+        intern!(py, "ptr"),
+        intern!(py, "cuda_stream"),
+        intern!(py, "handle"),
+    ] {
         if let Some(handle) = stream.getattr_opt(name)? {
-            return Ok((number("Stream", &name.to_string(), &handle)?, true));
+            return Ok((number(op, &name.to_string(), &handle)?, true));
         }
     }
     Err(PyTypeError::new_err(format!(
-        "Stream: {} is neither a handle nor an object with __cuda_stream__, ptr or cuda_stream",
+        "{op}: {} is neither a handle nor an object with __cuda_stream__, ptr, cuda_stream or handle",
         stream.get_type().name()?
     )))
 }
@@ -102,7 +107,7 @@ impl Stream {
         let foreign = match stream {
             None => None,
             Some(object) => {
-                let (handle, keep) = handle_of(object)?;
+                let (handle, keep) = handle_of("Stream", object)?;
                 let handle = usize::try_from(handle.0).map_err(|_| {
                     PyValueError::new_err(format!("Stream: {handle} is no handle of a stream"))
                 })?;
@@ -132,35 +137,35 @@ impl Stream {
 
     /// Waits until everything put into the stream so far is done.
     fn Synchronize(&self, py: Python<'_>) -> PyResult<()> {
-        let stream = self.get()?;
+        let stream = self.inner()?;
         py.detach(|| stream.synchronize()).py()
     }
 
     /// Whether everything put into the stream so far is done.
     fn IsDone(&self, py: Python<'_>) -> PyResult<bool> {
-        let stream = self.get()?;
+        let stream = self.inner()?;
         py.detach(|| stream.is_done()).py()
     }
 
     /// ``(0, handle)``: the protocol by which other libraries take the stream.
     fn __cuda_stream__(&self) -> PyResult<(u32, usize)> {
-        Ok((0, self.get()?.handle() as usize))
+        Ok((0, self.inner()?.handle() as usize))
     }
 
     /// The driver's handle, an integer.
     #[getter]
     fn ptr(&self) -> PyResult<usize> {
-        Ok(self.get()?.handle() as usize)
+        Ok(self.inner()?.handle() as usize)
     }
 
     /// The device's ordinal.
     #[getter]
     fn Device(&self) -> PyResult<u32> {
-        Ok(self.get()?.device().ordinal())
+        Ok(self.inner()?.device().ordinal())
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
-        let scope = slf.get()?.enter();
+        let scope = slf.inner()?.enter();
         slf.open().push((thread::current().id(), scope));
         Ok(slf)
     }
@@ -179,7 +184,7 @@ impl Stream {
     }
 
     fn __repr__(&self) -> PyResult<String> {
-        let stream = self.get()?;
+        let stream = self.inner()?;
         Ok(format!(
             "<uLib.device.Stream {:#x} on {}>",
             stream.handle() as usize,

@@ -34,7 +34,7 @@ def test_without_a_device(nodriver):
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        (("no",), TypeError, "str is neither a handle nor an object with __cuda_stream__, ptr or cuda_stream"),
+        (("no",), TypeError, "str is neither a handle nor an object with __cuda_stream__, ptr, cuda_stream or handle"),
         ((True,), TypeError, "bool is neither"),
         ((-1,), ValueError, "-1 is no handle"),
         ((1 << 80,), ValueError, "is no handle"),

@@ -67,7 +67,7 @@ pub fn copy_device(
 }
 
 /// The caller has checked both ranges and has made the memory remember the stream.
-fn queue_within(to: u64, from: u64, len: usize, stream: &Stream) -> Result<()> {
+pub(super) fn queue_within(to: u64, from: u64, len: usize, stream: &Stream) -> Result<()> {
     let (_context, table) = (stream.device().bind()?, stream.device().table());
     // SAFETY: both ranges were checked by the caller to lie in live memory of this device, whose context is current;
     // the memory remembers the stream, so it is not freed before the copy has run.
@@ -76,7 +76,7 @@ fn queue_within(to: u64, from: u64, len: usize, stream: &Stream) -> Result<()> {
 }
 
 /// As [`queue_within`], each address with its device.
-fn queue_between(
+pub(super) fn queue_between(
     to: (u64, &Device),
     from: (u64, &Device),
     len: usize,

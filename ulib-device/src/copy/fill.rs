@@ -1,11 +1,11 @@
 //! Fills with a repeated pattern.
-#![allow(unsafe_code, reason = "calls the driver's memset functions")]
+#![allow(unsafe_code, reason = "fills memory whose bounds it has checked")]
 
 use ulib_core::{Error, Result};
 
 use super::bounds::check_range;
+use super::raw::{self, Element};
 use crate::Stream;
-use crate::driver::check;
 use crate::memory::{Access, DeviceBytes};
 
 /// Repeats `pattern`, of 1, 2 or 4 bytes, over the `len` bytes of `dst` from `offset` on. Ordered on `stream`, does
@@ -53,44 +53,15 @@ pub fn fill(
             format!("aligned to the pattern's {width} bytes"),
         ));
     }
+    let element = match *pattern {
+        [a, b] => Element::D16(u16::from_ne_bytes([a, b])),
+        [a, b, c, d] => Element::D32(u32::from_ne_bytes([a, b, c, d])),
+        _ => Element::D8(pattern[0]),
+    };
     stream.check_device(OP, dst.device())?;
     dst.queue_on(stream, Access::Write, || {
-        queue_fill(to, len, pattern, stream)
+        // SAFETY: the range was checked above to lie in `dst`, which remembers the stream, so that it is not freed before the
+        // fill has run, and has ordered the stream after conflicting work.
+        unsafe { raw::fill(to, element, len / width, stream) }
     })
-}
-
-/// The caller has checked range, alignment and pattern, and has made the memory remember the stream.
-fn queue_fill(to: u64, len: usize, pattern: &[u8], stream: &Stream) -> Result<()> {
-    let (_context, table, handle) = (
-        stream.device().bind()?,
-        stream.device().table(),
-        stream.handle(),
-    );
-    // SAFETY: the range was checked by the caller to lie in live memory of the device whose context is current, and
-    // to be aligned; the memory remembers the stream, so it is not freed before the fill has run.
-    let (call, status) = unsafe {
-        match *pattern {
-            [a] => (
-                "cuMemsetD8Async",
-                (table.cuMemsetD8Async)(to, a, len, handle),
-            ),
-            [a, b] => {
-                let value = u16::from_ne_bytes([a, b]);
-                (
-                    "cuMemsetD16Async",
-                    (table.cuMemsetD16Async)(to, value, len / 2, handle),
-                )
-            }
-            [a, b, c, d] => {
-                let value = u32::from_ne_bytes([a, b, c, d]);
-                (
-                    "cuMemsetD32Async",
-                    (table.cuMemsetD32Async)(to, value, len / 4, handle),
-                )
-            }
-            // Refused above.
-            _ => return Ok(()),
-        }
-    };
-    check(table, call, status)
 }

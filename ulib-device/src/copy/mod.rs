@@ -7,6 +7,7 @@
 //! | [`copy_device`] (one device or two) | none | no |
 //! | [`copy_2d`], [`copy_3d`] (rows at a pitch) | any slice, or none | when the host takes part |
 //! | [`fill`] | none | no |
+//! | [`raw`] (addresses and the driver's own descriptions) | anything, on the caller's word | no |
 //!
 //! All are ordered on the stream given and after conflicting work that the memory remembers on other streams, and all
 //! check their bounds before anything is touched.
@@ -24,6 +25,7 @@ mod gate;
 mod lane;
 mod linear;
 mod pending;
+pub mod raw;
 mod ring;
 mod strided;
 mod strided_calls;

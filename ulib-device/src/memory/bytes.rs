@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ulib_core::{Context, Error, Result};
 
+use super::room::with_room;
 use super::uses::{Ticket, Uses};
-use super::{DeviceMemoryResource, held, is_out_of_memory, kept, scratch};
+use super::{DeviceMemoryResource, held, kept, scratch};
 use crate::driver::{Driver, forked};
 use crate::{Device, Stream};
 
@@ -98,17 +99,29 @@ impl DeviceBytes {
             ));
         }
         Driver::ready()?;
-        let ptr = match resource.allocate(len, stream) {
-            // What operations have left behind may be what is missing.
-            Err(error) if is_out_of_memory(&error) && scratch::clear(stream.device()) => {
-                resource.allocate(len, stream)?
-            }
-            outcome => outcome?,
-        };
+        // What operations have left behind, or pools keep, may be what is missing.
+        let ptr = with_room(stream.device(), || resource.allocate(len, stream))?;
         let owner = Owner::Resource(resource);
         let mut bytes = Self::with_owner(ptr, len, stream, owner, Uses::allocated_on(stream));
         bytes.set_counted(true);
         Ok(bytes)
+    }
+
+    /// The owner of `len` bytes at `ptr` that `resource` gave out and that may be used on every stream from now on.
+    pub(super) fn owned(
+        resource: Arc<dyn DeviceMemoryResource>,
+        stream: &Stream,
+        ptr: u64,
+        len: usize,
+    ) -> Self {
+        let owner = if len == 0 {
+            Owner::Nobody
+        } else {
+            Owner::Resource(resource)
+        };
+        let mut bytes = Self::with_owner(ptr, len, stream, owner, Uses::default());
+        bytes.set_counted(true);
+        bytes
     }
 
     /// Says whether the memory counts as held: not while it is only kept to be used again.
@@ -234,7 +247,11 @@ impl DeviceBytes {
     }
 
     /// [`queue_on`](Self::queue_on) for work that reads `source` and writes `self`, which may be one.
-    pub(crate) fn queue_from<R>(
+    ///
+    /// # Errors
+    ///
+    /// As [`queue_on`](Self::queue_on).
+    pub fn queue_from<R>(
         &self,
         source: &Self,
         stream: &Stream,

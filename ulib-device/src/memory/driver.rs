@@ -1,11 +1,14 @@
 //! Memory straight from the driver.
 #![allow(unsafe_code, reason = "calls the driver's allocation functions")]
 
-use ulib_core::Result;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use ulib_core::{Error, Result};
+
+use super::room::with_room;
 use super::waiting::{Returned, Waiting};
-use super::{DeviceMemoryResource, kept, out_of_memory, scratch};
-use crate::driver::{Driver, check, relaxed_capture};
+use super::{DeviceBytes, DeviceMemoryResource, kept, out_of_memory, scratch};
+use crate::driver::{Driver, check, forked, missing_entry, relaxed_capture};
 use crate::{Device, Stream};
 
 /// Allocates with `cuMemAlloc` and frees with `cuMemFree`: works on every device, but both calls are slow and freeing
@@ -26,6 +29,83 @@ impl DriverResource {
         }
     }
 
+    /// The one of `device` that everybody in this process may use.
+    #[must_use]
+    pub fn shared(device: &Device) -> Arc<Self> {
+        static SHARED: Mutex<Vec<Arc<DriverResource>>> = Mutex::new(Vec::new());
+        if forked() {
+            // The lock may be held by a thread that does not exist here.
+            return Arc::new(Self::new(device));
+        }
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = shared.iter().find(|found| found.device == *device) {
+            return Arc::clone(found);
+        }
+        let made = Arc::new(Self::new(device));
+        shared.push(Arc::clone(&made));
+        made
+    }
+
+    /// `len` uninitialised bytes that may be used on every stream from now on, as the driver's own allocations may: unlike
+    /// [`DeviceBytes::allocate`] in the order of no stream. No bytes give the pointer 0. Where there is no room, what all
+    /// pools of the device keep is given back to the driver first.
+    ///
+    /// # Errors
+    ///
+    /// As [`DeviceMemoryResource::allocate`].
+    pub fn allocate_bytes(self: &Arc<Self>, len: usize) -> Result<DeviceBytes> {
+        let stream = Stream::legacy(&self.device);
+        kept::retry();
+        let ptr = with_room(&self.device, || self.allocate(len, &stream))?;
+        let resource: Arc<dyn DeviceMemoryResource> = Arc::<Self>::clone(self);
+        Ok(DeviceBytes::owned(resource, &stream, ptr, len))
+    }
+
+    /// `height` rows of `width` bytes, each row starting at a multiple of a pitch that suits accesses of `element` bytes (4, 8
+    /// or 16); as [`allocate_bytes`](Self::allocate_bytes) otherwise. Answers the memory and the pitch in bytes.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidArgument` when there are no bytes; `Driver` for another size of elements; else as
+    /// [`DeviceMemoryResource::allocate`].
+    pub fn allocate_pitched(
+        self: &Arc<Self>,
+        width: usize,
+        height: usize,
+        element: u32,
+    ) -> Result<(DeviceBytes, usize)> {
+        let table = Driver::ready()?.table();
+        let call = table
+            .cuMemAllocPitch_v2
+            .ok_or_else(|| missing_entry("cuMemAllocPitch_v2", "3.2"))?;
+        if width == 0 || height == 0 {
+            return Err(Error::invalid(
+                "allocate_pitched",
+                "extent",
+                format_args!("{width} bytes by {height} rows"),
+                "at least one byte and one row",
+            ));
+        }
+        self.free_waiting();
+        let (ptr, pitch) = with_room(&self.device, || {
+            let _context = self.device.bind()?;
+            let (mut ptr, mut pitch) = (0, 0_usize);
+            // SAFETY: a context of the device is current for this thread, and both pointers are valid for the one value
+            // that is written to each.
+            let status = relaxed_capture(|| unsafe {
+                call(&raw mut ptr, &raw mut pitch, width, height, element)
+            });
+            check(table, "cuMemAllocPitch_v2", status).map_err(|error| {
+                out_of_memory(&self.device, width.saturating_mul(height), error)
+            })?;
+            Ok((ptr, pitch))
+        })?;
+        let resource: Arc<dyn DeviceMemoryResource> = Arc::<Self>::clone(self);
+        let stream = Stream::legacy(&self.device);
+        let bytes = DeviceBytes::owned(resource, &stream, ptr, pitch.saturating_mul(height));
+        Ok((bytes, pitch))
+    }
+
     fn try_allocate(&self, bytes: usize) -> Result<u64> {
         let table = Driver::ready()?.table();
         let _context = self.device.bind()?;
@@ -36,14 +116,13 @@ impl DriverResource {
         Ok(ptr)
     }
 
-    /// Frees once what was queued on the stream has finished. `cuMemFree` waits for the device in practice, but its
-    /// documentation does not promise it.
+    /// Frees once what was queued on the device has finished: `cuMemFree` waits for it (its documentation excepts only
+    /// memory of the driver's pools).
     fn free(&self, returned: &Returned) -> Result<()> {
-        returned.stream.synchronize()?;
         let table = Driver::ready()?.table();
         let _context = self.device.bind()?;
         // SAFETY: a context of the device is current; by the contract of `deallocate` the pointer came from
-        // `cuMemAlloc` of this device, is freed once, and all its uses ended with the stream's queued work above.
+        // `cuMemAlloc` of this device, is freed once, and its uses are queued, so that the driver waits for them.
         let status = relaxed_capture(|| unsafe { (table.cuMemFree_v2)(returned.ptr) });
         check(table, "cuMemFree_v2", status)
     }

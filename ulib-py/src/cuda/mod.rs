@@ -5,6 +5,7 @@
 
 mod current;
 mod errors;
+mod memory;
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -25,5 +26,6 @@ pub(crate) fn load_cuda(py: Python<'_>) -> PyResult<()> {
 fn functions(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(current::get_driver_version, module)?)?;
     module.add_function(wrap_pyfunction!(current::init, module)?)?;
-    module.add_function(wrap_pyfunction!(current::mem_get_info, module)?)
+    module.add_function(wrap_pyfunction!(current::mem_get_info, module)?)?;
+    memory::register(module)
 }

@@ -3,7 +3,36 @@
 from __future__ import annotations
 
 from ._errors import CompileError, Error, LaunchError, LogicError, MemoryError, RuntimeError
-from ._native import get_driver_version, init, mem_get_info
+from ._memory import from_device, from_device_like, mem_alloc_like, to_device
+from ._native import (
+    DeviceAllocation,
+    PointerHolderBase,
+    get_driver_version,
+    init,
+    mem_alloc,
+    mem_alloc_pitch,
+    mem_get_address_range,
+    mem_get_info,
+    mem_get_pointer_attributes,
+    memcpy_dtod,
+    memcpy_dtod_async,
+    memcpy_dtoh,
+    memcpy_dtoh_async,
+    memcpy_htod,
+    memcpy_htod_async,
+    memset_d2d8,
+    memset_d2d8_async,
+    memset_d2d16,
+    memset_d2d16_async,
+    memset_d2d32,
+    memset_d2d32_async,
+    memset_d8,
+    memset_d8_async,
+    memset_d16,
+    memset_d16_async,
+    memset_d32,
+    memset_d32_async,
+)
 
 __all__ = [
     "CompileError",
@@ -15,4 +44,35 @@ __all__ = [
     "get_driver_version",
     "init",
     "mem_get_info",
+]
+# Memory.
+__all__ += [
+    "DeviceAllocation",
+    "PointerHolderBase",
+    "from_device",
+    "from_device_like",
+    "mem_alloc",
+    "mem_alloc_like",
+    "mem_alloc_pitch",
+    "mem_get_address_range",
+    "mem_get_pointer_attributes",
+    "memcpy_dtod",
+    "memcpy_dtod_async",
+    "memcpy_dtoh",
+    "memcpy_dtoh_async",
+    "memcpy_htod",
+    "memcpy_htod_async",
+    "memset_d2d8",
+    "memset_d2d8_async",
+    "memset_d2d16",
+    "memset_d2d16_async",
+    "memset_d2d32",
+    "memset_d2d32_async",
+    "memset_d8",
+    "memset_d8_async",
+    "memset_d16",
+    "memset_d16_async",
+    "memset_d32",
+    "memset_d32_async",
+    "to_device",
 ]

@@ -1,0 +1,168 @@
+//! Host bytes: those of an argument, and device memory seen as a buffer.
+#![allow(
+    unsafe_code,
+    reason = "the buffer protocol is a C struct of raw pointers"
+)]
+
+use std::ffi::c_int;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use ulib_core::{DType, Layout};
+use ulib_device::DeviceBytes;
+
+use crate::cell::drop_detached;
+use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::interop::buffer::{Memory, fill, release};
+use crate::source::Desc;
+
+/// The contiguous bytes of an object with a buffer, which the buffer keeps where they are.
+pub(crate) struct HostBytes {
+    buffer: PyUntypedBuffer,
+}
+
+impl HostBytes {
+    /// Those of `object`, in C or Fortran order.
+    pub(crate) fn of(op: &'static str, what: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let buffer = PyUntypedBuffer::get(object).map_err(|error| {
+            let found = object.get_type();
+            let named = logic(format!(
+                "{op}: {what} is {found}, which has no buffer of bytes"
+            ));
+            named.set_cause(object.py(), Some(error));
+            named
+        })?;
+        if !buffer.is_c_contiguous() && !buffer.is_fortran_contiguous() {
+            return Err(logic(format!(
+                "{op}: {what} is not contiguous (shape {:?}, strides {:?}); a packed copy is",
+                buffer.shape(),
+                buffer.strides()
+            )));
+        }
+        Ok(Self { buffer })
+    }
+
+    /// Those of `object`, to be written.
+    pub(crate) fn writable(
+        op: &'static str,
+        what: &str,
+        object: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let bytes = Self::of(op, what, object)?;
+        if bytes.buffer.readonly() {
+            return Err(logic(format!("{op}: {what} is read-only")));
+        }
+        Ok(bytes)
+    }
+
+    pub(crate) fn ptr(&self) -> *mut u8 {
+        self.buffer.buf_ptr().cast()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.buffer.len_bytes()
+    }
+}
+
+/// An address that may go to another thread.
+#[derive(Clone, Copy)]
+pub(crate) struct HostPtr(pub(crate) *mut u8);
+
+// SAFETY: only an address; whoever reads or writes there has its own reasons why it may.
+unsafe impl Send for HostPtr {}
+// SAFETY: as above.
+unsafe impl Sync for HostPtr {}
+
+impl HostPtr {
+    pub(crate) fn get(self) -> *mut u8 {
+        self.0
+    }
+}
+
+/// Bytes of device memory with the buffer protocol, which keep the memory.
+#[pyclass(frozen, module = "uLib.cuda._native")]
+pub(super) struct DeviceBuffer {
+    start: u64,
+    len: usize,
+    bytes: Mutex<Option<Arc<DeviceBytes>>>,
+}
+
+impl DeviceBuffer {
+    /// `len` bytes at `start`, which lie in `bytes`.
+    pub(super) fn new(start: u64, len: usize, bytes: Arc<DeviceBytes>) -> Self {
+        Self {
+            start,
+            len,
+            bytes: Mutex::new(Some(bytes)),
+        }
+    }
+}
+
+impl Drop for DeviceBuffer {
+    fn drop(&mut self) {
+        let bytes = self.bytes.get_mut().unwrap_or_else(PoisonError::into_inner);
+        drop_detached(bytes.take());
+    }
+}
+
+#[pymethods]
+impl DeviceBuffer {
+    /// The buffer protocol.
+    ///
+    /// # Safety
+    /// Called by the interpreter only.
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        let (start, len) = (slf.get().start, slf.get().len);
+        // SAFETY: the interpreter's own struct; the memory lives as long as this object, which the buffer keeps.
+        unsafe { fill_bytes(slf.into_any(), start as *mut u8, len, view, flags) }
+    }
+
+    /// The end of a buffer.
+    ///
+    /// # Safety
+    /// Called by the interpreter only.
+    unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
+        // SAFETY: the interpreter passes a buffer that `__getbuffer__` filled.
+        unsafe { release(view) };
+    }
+}
+
+/// Fills `view` with `len` writable bytes at `start`.
+///
+/// # Safety
+/// `view` is what the interpreter passed to `__getbuffer__` of `owner`, which keeps the bytes where they are.
+pub(super) unsafe fn fill_bytes(
+    owner: Bound<'_, PyAny>,
+    start: *mut u8,
+    len: usize,
+    view: *mut ffi::Py_buffer,
+    flags: c_int,
+) -> PyResult<()> {
+    let layout = Layout::contiguous(&[len]).cuda();
+    let layout = layout.inspect_err(|_| {
+        // SAFETY: the interpreter's own struct; on an error its owner is null.
+        unsafe { (*view).obj = std::ptr::null_mut() };
+    })?;
+    let desc = Desc {
+        dtype: DType::U8,
+        layout,
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        fill(
+            owner,
+            start.cast(),
+            &desc,
+            false,
+            Memory::Owner,
+            view,
+            flags,
+        )
+    }
+}

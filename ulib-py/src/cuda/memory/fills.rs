@@ -1,0 +1,155 @@
+//! `memset_d8` and its kin.
+#![allow(unsafe_code, reason = "addresses are the program's own")]
+
+use pyo3::prelude::*;
+use ulib_device::Access;
+use ulib_device::copy::raw::{self, Element};
+
+use super::on::On;
+use super::pointer::Pointer;
+use super::transfer;
+use crate::args::{Int, count};
+use crate::cuda::errors::{IntoCudaResult, logic};
+
+/// The elements of a fill: `width` in each of `height` rows, `pitch` bytes apart.
+struct Rows {
+    pitch: usize,
+    width: usize,
+    height: usize,
+}
+
+fn fill(
+    op: &'static str,
+    dest: &Bound<'_, PyAny>,
+    element: Element,
+    rows: &Rows,
+    stream: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let to = Pointer::of(op, "dest", dest)?;
+    let too_large = || {
+        logic(format!(
+            "{op}: {} elements by {} rows are too large",
+            rows.width, rows.height
+        ))
+    };
+    let row = rows
+        .width
+        .checked_mul(element.size())
+        .ok_or_else(too_large)?;
+    if rows.height > 1 && rows.pitch < row {
+        return Err(logic(format!(
+            "{op}: pitch is {}, expected at least the {row} bytes of a row",
+            rows.pitch
+        )));
+    }
+    if rows.width == 0 || rows.height == 0 {
+        return Ok(());
+    }
+    let before = rows
+        .pitch
+        .checked_mul(rows.height - 1)
+        .ok_or_else(too_large)?;
+    to.check(op, "dest", before.checked_add(row).ok_or_else(too_large)?)?;
+    let on = On::of(op, stream)?;
+    dest.py()
+        .detach(|| {
+            let stream = on.stream(op, &to.device()?)?;
+            transfer::queue(&to, Access::Write, &stream, || {
+                let extent = (rows.width, rows.height);
+                // SAFETY: the driver checks the address, and the memory of an allocation of ours, whose bounds were checked,
+                // outlives the work that is queued on it.
+                unsafe {
+                    match rows.height {
+                        1 => raw::fill(to.address(), element, rows.width, &stream),
+                        _ => raw::fill_2d(to.address(), rows.pitch, element, extent, &stream),
+                    }
+                }
+            })
+        })
+        .cuda()
+}
+
+macro_rules! fills {
+    ($($name:ident, $later:ident, $rows:ident, $rows_later:ident, $number:ty, $element:ident, $bits:literal;)*) => {
+        $(
+            #[doc = concat!("Sets ``count`` elements of ", $bits, " bits from ``dest`` on to ``data``, in the order of the default stream.")]
+            #[pyfunction]
+            fn $name(dest: &Bound<'_, PyAny>, data: $number, count: Int) -> PyResult<()> {
+                one(stringify!($name), dest, Element::$element(data), count, None)
+            }
+
+            #[doc = concat!("Puts the setting of ``count`` elements of ", $bits, " bits from ``dest`` on to ``data`` into ``stream``.")]
+            #[pyfunction]
+            #[pyo3(signature = (dest, data, count, stream=None))]
+            fn $later(
+                dest: &Bound<'_, PyAny>, data: $number, count: Int, stream: Option<&Bound<'_, PyAny>>,
+            ) -> PyResult<()> {
+                one(stringify!($later), dest, Element::$element(data), count, stream)
+            }
+
+            #[doc = concat!("Sets ``width`` elements of ", $bits, " bits in each of ``height`` rows, ``pitch`` bytes apart, to ``data``, in the order of the default stream.")]
+            #[pyfunction]
+            fn $rows(
+                dest: &Bound<'_, PyAny>, pitch: Int, data: $number, width: Int, height: Int,
+            ) -> PyResult<()> {
+                many(stringify!($rows), dest, Element::$element(data), [pitch, width, height], None)
+            }
+
+            #[doc = concat!("Puts the setting of ``width`` elements of ", $bits, " bits in each of ``height`` rows, ``pitch`` bytes apart, to ``data`` into ``stream``.")]
+            #[pyfunction]
+            #[pyo3(signature = (dest, pitch, data, width, height, stream=None))]
+            fn $rows_later(
+                dest: &Bound<'_, PyAny>, pitch: Int, data: $number, width: Int, height: Int,
+                stream: Option<&Bound<'_, PyAny>>,
+            ) -> PyResult<()> {
+                many(stringify!($rows_later), dest, Element::$element(data), [pitch, width, height], stream)
+            }
+        )*
+
+        pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            $(
+                module.add_function(wrap_pyfunction!($name, module)?)?;
+                module.add_function(wrap_pyfunction!($later, module)?)?;
+                module.add_function(wrap_pyfunction!($rows, module)?)?;
+                module.add_function(wrap_pyfunction!($rows_later, module)?)?;
+            )*
+            Ok(())
+        }
+    };
+}
+
+fills! {
+    memset_d8, memset_d8_async, memset_d2d8, memset_d2d8_async, u8, D8, "8";
+    memset_d16, memset_d16_async, memset_d2d16, memset_d2d16_async, u16, D16, "16";
+    memset_d32, memset_d32_async, memset_d2d32, memset_d2d32_async, u32, D32, "32";
+}
+
+fn one(
+    op: &'static str,
+    dest: &Bound<'_, PyAny>,
+    element: Element,
+    width: Int,
+    stream: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let rows = Rows {
+        pitch: 0,
+        width: count(op, "count", width)?,
+        height: 1,
+    };
+    fill(op, dest, element, &rows, stream)
+}
+
+fn many(
+    op: &'static str,
+    dest: &Bound<'_, PyAny>,
+    element: Element,
+    [pitch, width, height]: [Int; 3],
+    stream: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let rows = Rows {
+        pitch: count(op, "pitch", pitch)?,
+        width: count(op, "width", width)?,
+        height: count(op, "height", height)?,
+    };
+    fill(op, dest, element, &rows, stream)
+}

@@ -1,0 +1,29 @@
+//! Memory of `uLib.cuda.driver`: allocations, copies and fills.
+//!
+//! Reading order: [`slot`] (what every allocation is), [`pointer`] and [`buffer`] (the two kinds of arguments: a place on a
+//! device, and host bytes), [`on`] (which stream), [`transfer`] (a copy or a fill, now or on a stream), then one file for each
+//! kind of object.
+
+mod buffer;
+mod copies;
+mod device;
+mod fills;
+mod on;
+mod pending;
+pub(super) mod pointer;
+mod query;
+mod slot;
+mod transfer;
+
+use pyo3::prelude::*;
+
+/// Adds the classes and functions of this folder to `uLib.cuda._native`.
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<device::DeviceAllocation>()?;
+    module.add_class::<pointer::PointerHolderBase>()?;
+    module.add_function(wrap_pyfunction!(device::mem_alloc, module)?)?;
+    module.add_function(wrap_pyfunction!(device::mem_alloc_pitch, module)?)?;
+    query::register(module)?;
+    copies::register(module)?;
+    fills::register(module)
+}

@@ -1,0 +1,53 @@
+//! Which stream a call means.
+
+use pyo3::prelude::*;
+use ulib_core::Result;
+use ulib_device::{Device, Stream};
+
+use crate::cuda::errors::logic;
+use crate::stream::handle_of;
+
+/// What a program gives as a stream, before the device is known.
+pub(crate) enum On {
+    /// The default stream.
+    Legacy,
+    /// One of ours.
+    Ours(Stream),
+    /// One of somebody else, with the object that keeps it.
+    Foreign(usize, Option<Py<PyAny>>),
+}
+
+impl On {
+    /// `None` for the default stream; else a stream of this package, an object with `__cuda_stream__`, `handle`, `ptr` or
+    /// `cuda_stream`, or the integer of a handle.
+    pub(crate) fn of(op: &'static str, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let Some(stream) = stream.filter(|stream| !stream.is_none()) else {
+            return Ok(Self::Legacy);
+        };
+        if let Ok(ours) = stream.cast::<crate::stream::Stream>() {
+            return Ok(Self::Ours(ours.get().inner()?.clone()));
+        }
+        let (handle, keep) = handle_of(op, stream)?;
+        let handle = usize::try_from(handle.0)
+            .map_err(|_| logic(format!("{op}: {handle} is no handle of a stream")))?;
+        Ok(Self::Foreign(handle, keep.then(|| stream.clone().unbind())))
+    }
+
+    /// The stream, for memory of `device`.
+    #[allow(unsafe_code, reason = "wraps a handle that the caller vouches for")]
+    pub(crate) fn stream(self, op: &'static str, device: &Device) -> Result<Stream> {
+        Ok(match self {
+            Self::Legacy => Stream::legacy(device),
+            Self::Ours(stream) => {
+                stream.check_device(op, device)?;
+                stream
+            }
+            // SAFETY: the object that gave the handle keeps its stream alive, and is kept.
+            Self::Foreign(handle, Some(owner)) => unsafe {
+                Stream::from_raw_kept(device, handle, Box::new(owner))
+            },
+            // SAFETY: who gives a bare handle vouches for its stream, as the documentation of streams says.
+            Self::Foreign(handle, None) => unsafe { Stream::from_raw(device, handle) },
+        })
+    }
+}

@@ -1,0 +1,230 @@
+//! A place in device memory, as an argument.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyInt};
+use ulib_core::Result;
+use ulib_device::{Device, DeviceBytes};
+
+use super::device::{self, DeviceAllocation};
+use super::slot::Slot;
+use crate::args::Int;
+use crate::cuda::current;
+use crate::cuda::errors::logic;
+
+/// Base of classes that stand for an address of device memory: they override ``get_pointer``, and are integers then.
+#[pyclass(subclass, frozen, weakref, dict, module = "uLib.cuda.driver")]
+pub(crate) struct PointerHolderBase;
+
+#[pymethods]
+impl PointerHolderBase {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, pyo3::types::PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
+        Self
+    }
+
+    /// The address.
+    fn get_pointer(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        Err(PyNotImplementedError::new_err(format!(
+            "{} has no get_pointer",
+            slf.get_type().name()?
+        )))
+    }
+
+    fn __int__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        Ok(slf.call_method0(intern!(slf.py(), "get_pointer"))?.unbind())
+    }
+
+    fn __index__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        Self::__int__(slf)
+    }
+}
+
+/// A place in device memory that a program names.
+pub(crate) struct Pointer {
+    address: u64,
+    /// The bytes from there on, where they are known.
+    room: Option<usize>,
+    /// The allocation, where it is ours.
+    owner: Option<Arc<DeviceBytes>>,
+    /// The stream on which its producer works, where it says so.
+    after: Option<usize>,
+}
+
+impl Pointer {
+    /// What `object` stands for: an allocation of this package, an integer or what can be one, an object with `gpudata` (an
+    /// array of PyCUDA's kind) or with `__cuda_array_interface__`.
+    pub(crate) fn of(op: &'static str, what: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = object.py();
+        if object.is_exact_instance_of::<PyInt>() {
+            return Self::at(op, what, object);
+        }
+        if let Some(ours) = ours(object) {
+            return Self::in_slot(ours?);
+        }
+        if object.is_instance_of::<PyBool>() {
+            return Err(refused(op, what, object));
+        }
+        if let Some(interface) = object.getattr_opt(intern!(py, "__cuda_array_interface__"))?
+            && !interface.is_none()
+        {
+            return Self::in_array(op, what, object, &interface);
+        }
+        if let Some(data) = object.getattr_opt(intern!(py, "gpudata"))? {
+            if data.is_none() {
+                return Ok(Self::plain(0, Some(0)));
+            }
+            return Self::of(op, what, &data);
+        }
+        if object.getattr_opt(intern!(py, "__index__"))?.is_some() {
+            // Arrays of the host have the method, and raise a TypeError.
+            return match object.call_method0(intern!(py, "__index__")) {
+                Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+                    Err(refused(op, what, object))
+                }
+                number => Self::at(op, what, &number?),
+            };
+        }
+        Err(refused(op, what, object))
+    }
+
+    fn plain(address: u64, room: Option<usize>) -> Self {
+        Self {
+            address,
+            room,
+            owner: None,
+            after: None,
+        }
+    }
+
+    fn at(op: &'static str, what: &str, number: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let address = number.extract::<Int>()?;
+        let address = u64::try_from(address.0)
+            .map_err(|_| logic(format!("{op}: {what} is {address}, which is no address")))?;
+        Ok(Self::plain(address, None))
+    }
+
+    fn in_slot((slot, class): (&Slot, &'static str)) -> PyResult<Self> {
+        let bytes = slot.bytes(class)?;
+        Ok(Self {
+            address: bytes.ptr(),
+            room: Some(slot.len()),
+            owner: Some(bytes),
+            after: None,
+        })
+    }
+
+    /// The memory of a packed array of anybody.
+    fn in_array(
+        op: &'static str,
+        what: &str,
+        object: &Bound<'_, PyAny>,
+        interface: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let unclear = || {
+            let kind = object.get_type();
+            logic(format!(
+                "{op}: {what} is {kind}, whose __cuda_array_interface__ is not understood"
+            ))
+        };
+        let interface = interface.cast::<PyDict>().map_err(|_| unclear())?;
+        let get = |key: &str| interface.get_item(key)?.ok_or_else(unclear);
+        let (address, _read_only): (u64, bool) = get("data")?.extract().map_err(|_| unclear())?;
+        let shape: Vec<usize> = get("shape")?.extract().map_err(|_| unclear())?;
+        let typestr: String = get("typestr")?.extract().map_err(|_| unclear())?;
+        let item: usize = typestr
+            .get(2..)
+            .and_then(|size| size.parse().ok())
+            .ok_or_else(unclear)?;
+        let strides: Option<Vec<isize>> = match interface.get_item("strides")? {
+            Some(strides) if !strides.is_none() => Some(strides.extract().map_err(|_| unclear())?),
+            _ => None,
+        };
+        let packed = strides.is_none_or(|strides| {
+            let rows = shape.iter().copied().zip(strides.iter().copied());
+            is_packed(rows.clone().rev(), item) || is_packed(rows, item)
+        });
+        if !packed {
+            return Err(logic(format!(
+                "{op}: {what} is an array with gaps; a packed copy is none"
+            )));
+        }
+        let len = shape
+            .iter()
+            .try_fold(item, |len, &n| len.checked_mul(n))
+            .ok_or_else(unclear)?;
+        let after = match interface.get_item("stream")? {
+            Some(stream) if !stream.is_none() => Some(stream.extract().map_err(|_| unclear())?),
+            _ => None,
+        };
+        Ok(Self {
+            after,
+            ..Self::plain(address, Some(len))
+        })
+    }
+
+    /// The address.
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// The allocation, where it is ours: with its uses work is ordered, and it lives as long as this.
+    pub(crate) fn owner(&self) -> Option<&Arc<DeviceBytes>> {
+        self.owner.as_ref()
+    }
+
+    /// The stream on which its producer works, where it says so.
+    pub(super) fn after(&self) -> Option<usize> {
+        self.after.filter(|&stream| stream > 1)
+    }
+
+    /// The device: the allocation's own, else the one that calls of this thread are about.
+    pub(crate) fn device(&self) -> Result<Device> {
+        match &self.owner {
+            Some(owner) => Ok(owner.device().clone()),
+            None => current::device(),
+        }
+    }
+
+    /// Refuses to touch more bytes than there are, where that is known.
+    pub(crate) fn check(&self, op: &'static str, what: &str, len: usize) -> PyResult<()> {
+        match self.room {
+            Some(room) if len > room => Err(logic(format!(
+                "{op}: {len} bytes exceed the {room} bytes of {what}"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The memory of an allocation of this package, with the name of its class.
+pub(crate) fn ours<'a>(object: &'a Bound<'_, PyAny>) -> Option<PyResult<(&'a Slot, &'static str)>> {
+    if let Ok(found) = object.cast::<DeviceAllocation>() {
+        return Some(Ok((&found.get().slot, device::CLASS)));
+    }
+    None
+}
+
+/// Whether an array of these lengths and strides, fastest axis first, has no gaps.
+fn is_packed(axes: impl Iterator<Item = (usize, isize)> + Clone, item: usize) -> bool {
+    if axes.clone().any(|(n, _)| n == 0) {
+        return true;
+    }
+    let mut expected = item as isize;
+    axes.filter(|&(n, _)| n > 1).all(|(n, stride)| {
+        let fits = stride == expected;
+        expected = expected.saturating_mul(n as isize);
+        fits
+    })
+}
+
+fn refused(op: &'static str, what: &str, object: &Bound<'_, PyAny>) -> PyErr {
+    logic(format!(
+        "{op}: {what} is {}, which is no device memory: an allocation, an integer, or an array on a device",
+        object.get_type()
+    ))
+}

@@ -1,0 +1,49 @@
+//! What the driver knows about addresses.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use ulib_device::memory::{PointerInfo, PointerKind, address_range};
+
+use super::pointer::Pointer;
+use crate::cuda::errors::IntoCudaResult;
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(mem_get_address_range, module)?)?;
+    module.add_function(wrap_pyfunction!(mem_get_pointer_attributes, module)?)
+}
+
+/// Start and length in bytes of the allocation in which ``ptr`` lies.
+#[pyfunction]
+fn mem_get_address_range(ptr: &Bound<'_, PyAny>) -> PyResult<(u64, usize)> {
+    let pointer = Pointer::of("mem_get_address_range", "ptr", ptr)?;
+    let ask = || address_range(&pointer.device()?, pointer.address());
+    ptr.py().detach(ask).cuda()
+}
+
+/// What the driver knows about the memory at ``ptr``, as a dictionary: ``memory_type`` ("device", "host" or "managed"),
+/// ``device`` (the ordinal), ``base`` and ``size`` of the allocation, ``host_pointer`` and ``device_pointer`` (``None`` where it
+/// cannot be reached), and ``buffer_id``, which no other allocation of the process ever has. ``None`` for ordinary host memory.
+#[pyfunction]
+fn mem_get_pointer_attributes<'py>(
+    ptr: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let py = ptr.py();
+    let pointer = Pointer::of("mem_get_pointer_attributes", "ptr", ptr)?;
+    let Some(info) = py.detach(|| PointerInfo::of(pointer.address())).cuda()? else {
+        return Ok(None);
+    };
+    let dict = PyDict::new(py);
+    let kind = match info.kind {
+        PointerKind::Host => "host",
+        PointerKind::Managed => "managed",
+        _ => "device",
+    };
+    dict.set_item("memory_type", kind)?;
+    dict.set_item("device", info.ordinal)?;
+    dict.set_item("base", info.start)?;
+    dict.set_item("size", info.len)?;
+    dict.set_item("host_pointer", info.host)?;
+    dict.set_item("device_pointer", info.device)?;
+    dict.set_item("buffer_id", info.id)?;
+    Ok(Some(dict))
+}

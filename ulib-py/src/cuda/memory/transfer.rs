@@ -1,0 +1,98 @@
+//! One copy or fill, on the default stream or on another one.
+#![allow(unsafe_code, reason = "addresses are the program's own")]
+
+use std::sync::Arc;
+
+use ulib_core::Result;
+use ulib_device::{Access, Device, DeviceBytes, Stream, copy};
+
+use super::pointer::Pointer;
+
+/// Puts `queue`, which touches the memory of `pointer`, into `stream`: after the work that is known to touch it, and so that it
+/// is not freed before.
+pub(super) fn queue(
+    pointer: &Pointer,
+    access: Access,
+    stream: &Stream,
+    queue: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    wait_for_producer(pointer, stream)?;
+    match pointer.owner() {
+        Some(owner) => owner.queue_on(stream, access, queue),
+        None => queue(),
+    }
+}
+
+/// The memory of `pointer` as bytes of which `len` are used, for one call that waits for its work.
+pub(super) fn bytes(pointer: &Pointer, device: &Device, len: usize) -> Result<Arc<DeviceBytes>> {
+    if let Some(owner) = pointer.owner() {
+        return Ok(Arc::clone(owner));
+    }
+    wait_for_producer(pointer, &Stream::legacy(device))?;
+    // SAFETY: who names an address vouches for the memory there, which the driver checks before it is touched.
+    let bytes = unsafe { DeviceBytes::foreign(device, pointer.address(), len, Box::new(())) };
+    Ok(Arc::new(bytes))
+}
+
+fn wait_for_producer(pointer: &Pointer, stream: &Stream) -> Result<()> {
+    let Some(handle) = pointer.after() else {
+        return Ok(());
+    };
+    // SAFETY: the protocol promises that the number is a stream of the array's context that lives as long as the array, which
+    // the caller has.
+    let producer = unsafe { Stream::from_raw(stream.device(), handle) };
+    stream.wait_for(&producer)
+}
+
+/// Copies from the host and waits for it.
+///
+/// # Safety
+/// `from` has `len` bytes that nobody writes meanwhile.
+pub(super) unsafe fn upload(to: &Pointer, from: *const u8, len: usize) -> Result<()> {
+    let device = to.device()?;
+    let target = bytes(to, &device, len)?;
+    // SAFETY: the caller's promise.
+    let source = unsafe { slice(from, len) };
+    copy::upload(&target, 0, source, &Stream::legacy(&device))
+}
+
+/// Copies to the host and waits for it.
+///
+/// # Safety
+/// `to` has `len` bytes that nobody touches meanwhile.
+pub(super) unsafe fn download(to: *mut u8, from: &Pointer, len: usize) -> Result<()> {
+    let device = from.device()?;
+    let source = bytes(from, &device, len)?;
+    let target = if len == 0 {
+        &mut []
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(to, len) }
+    };
+    copy::download(&source, 0, target, &Stream::legacy(&device))
+}
+
+unsafe fn slice<'a>(from: *const u8, len: usize) -> &'a [u8] {
+    if len == 0 {
+        return &[];
+    }
+    // SAFETY: the caller of this private function has as many bytes there.
+    unsafe { std::slice::from_raw_parts(from, len) }
+}
+
+/// [`queue`] for work that reads `source` and writes `target`.
+pub(super) fn queue_from(
+    target: &Pointer,
+    source: &Pointer,
+    stream: &Stream,
+    work: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    wait_for_producer(target, stream)?;
+    wait_for_producer(source, stream)?;
+    match (target.owner(), source.owner()) {
+        (Some(target), Some(source)) => target.queue_from(source, stream, work),
+        (Some(one), None) => one.queue_on(stream, Access::Write, work),
+        (None, Some(one)) => one.queue_on(stream, Access::Read, work),
+        (None, None) => work(),
+    }
+}
