@@ -13,6 +13,8 @@ mod common;
 #[path = "driver/support.rs"]
 mod support;
 
+#[path = "driver/compiling.rs"]
+mod compiling;
 #[path = "driver/contexts.rs"]
 mod contexts;
 #[path = "driver/devices.rs"]

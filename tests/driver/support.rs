@@ -2,12 +2,31 @@
 #![allow(unsafe_code, reason = "calls the driver directly to look at its state")]
 
 use crate::common;
+use ulib_device::compiler::{self, Compiler};
 use ulib_device::sys::{CUcontext, CUdeviceptr, CUresult};
 use ulib_device::{Device, Driver, Stream};
 
 /// The first device.
 pub(crate) fn device() -> Device {
     Device::new(0).expect("a driver is there, since the test was not skipped")
+}
+
+/// The compiler of this machine, or nothing (said aloud). That of the project's own environments is found, too.
+pub(crate) fn compiler() -> Option<Compiler> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    for environment in [".venv", "target/kernels-venv"] {
+        let libraries = std::fs::read_dir(root.join(environment).join("lib"));
+        for library in libraries.into_iter().flatten().flatten() {
+            compiler::add_packages(library.path().join("site-packages/nvidia"));
+        }
+    }
+    match Compiler::find() {
+        Ok(compiler) => Some(compiler),
+        Err(reason) => {
+            println!("SKIP: {}: {reason}", common::test_name());
+            None
+        }
+    }
 }
 
 /// The context that is current on this thread, as an integer.

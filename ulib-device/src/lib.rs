@@ -10,6 +10,7 @@
 //! | a point in that queue | [`Event`] |
 //! | a program file, a function in it | [`Module`], [`Function`]; embedded in the binary: [`Kernel`] |
 //! | calling the function | [`launch()`] |
+//! | the compiler | [`compiler`] |
 //! | the allocator, an allocation | [`memory`] |
 //! | page-locked memory, `memcpy` | [`pinned`], [`copy`] |
 //! | a vector that may live on either side | [`block`] |
@@ -20,6 +21,7 @@
 //! any thread, never panic, and leave their errors in [`Device::errors`].
 
 pub mod block;
+pub mod compiler;
 pub mod copy;
 pub mod device;
 pub mod driver;

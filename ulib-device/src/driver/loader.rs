@@ -82,11 +82,7 @@ fn open_one(name: &str) -> Result<Driver, Unavailable> {
     let library = match unsafe { libloading::Library::new(name) } {
         Ok(library) => library,
         Err(error) => {
-            // The outer error says only that opening failed; the loader's words are in its source.
-            let detail = error
-                .source()
-                .map_or_else(|| error.to_string(), ToString::to_string);
-            return Err(classify(name, detail));
+            return Err(classify(name, loader_words(&error)));
         }
     };
     let resolver: SharedResolver = Box::new(move |symbol| lookup(&library, symbol));
@@ -94,6 +90,13 @@ fn open_one(name: &str) -> Result<Driver, Unavailable> {
     // header. The resolver owns the library; `start` leaks it where the driver has been called, so the addresses
     // stay good.
     unsafe { start(name, resolver) }
+}
+
+/// What the system's loader said: the error itself says only that opening failed.
+pub(crate) fn loader_words(error: &libloading::Error) -> String {
+    error
+        .source()
+        .map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// Tells "not there" from "there, but refused", by the loader's words.
@@ -113,7 +116,8 @@ pub(super) fn classify(name: &str, detail: String) -> Unavailable {
     }
 }
 
-fn lookup(library: &libloading::Library, symbol: &str) -> Option<NonNull<c_void>> {
+/// The address of a function of `library`, good while it is loaded.
+pub(crate) fn lookup(library: &libloading::Library, symbol: &str) -> Option<NonNull<c_void>> {
     // SAFETY: the type asked for is a function pointer, never called under this type; only its address is taken.
     let found = unsafe { library.get::<unsafe extern "C" fn()>(symbol.as_bytes()) }.ok()?;
     NonNull::new(*found as *mut c_void)
@@ -188,7 +192,7 @@ pub(super) unsafe fn start(name: &str, resolver: SharedResolver) -> Result<Drive
 
 /// The file that contains a function.
 #[cfg(unix)]
-fn file_of(address: NonNull<c_void>) -> Option<String> {
+pub(crate) fn file_of(address: NonNull<c_void>) -> Option<String> {
     let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: any address may be asked about; the call writes the structure, all of whose fields may be zero.
     let found = unsafe { libc::dladdr(address.as_ptr(), info.as_mut_ptr()) };
@@ -203,6 +207,6 @@ fn file_of(address: NonNull<c_void>) -> Option<String> {
 }
 
 #[cfg(not(unix))]
-fn file_of(_address: NonNull<c_void>) -> Option<String> {
+pub(crate) fn file_of(_address: NonNull<c_void>) -> Option<String> {
     None
 }

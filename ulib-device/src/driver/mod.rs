@@ -21,6 +21,7 @@ mod unavailable;
 pub use capture::relaxed_capture;
 pub use fork::forked;
 pub use loader::DRIVER_VARIABLE;
+pub(crate) use loader::{file_of, loader_words, lookup};
 pub use status::{check, missing_entry};
 pub use unavailable::Unavailable;
 

@@ -12,6 +12,7 @@ pub(crate) use cache::Cache;
 pub use cache::Kernel;
 pub use function::Function;
 
+use crate::compiler::Image;
 use crate::device::Device;
 use crate::driver::{check, relaxed_capture};
 use crate::sys::{CUdeviceptr, CUmodule, CUresult};
@@ -62,6 +63,16 @@ impl Module {
         not_empty("Module::load_image", "image", image)?;
         // SAFETY: the caller promises what is asked for.
         unsafe { Self::load_terminated(device, image) }
+    }
+
+    /// Loads a program that was compiled in this process, or was once and is in the cache.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn from_image(device: &Device, image: &Image) -> Result<Self> {
+        not_empty("Module::from_image", "image", image.as_bytes())?;
+        // SAFETY: the image is what the compiler made, whole: in memory since, or kept with a hash of itself.
+        unsafe { Self::load_terminated(device, image.as_bytes()) }
     }
 
     /// # Safety

@@ -1,0 +1,123 @@
+//! What the compiler says about a program, with the lines it is about.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write as _};
+use ulib_core::{Error, ErrorKind};
+
+/// Lines shown before and after the one that a message is about.
+const AROUND: usize = 2;
+/// Places of a program that are shown; the log itself is always whole.
+const SHOWN: usize = 8;
+
+/// A program that the compiler refused: the source of an error of kind `InvalidArgument` from compiling.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CompileFailure {
+    /// The name of the program.
+    pub program: String,
+    /// What the compiler said, with the lines of the program that it is about.
+    pub log: String,
+    /// The options it was given.
+    pub options: Vec<String>,
+}
+
+impl fmt::Display for CompileFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} does not compile\n{}", self.program, self.log)
+    }
+}
+
+impl std::error::Error for CompileFailure {}
+
+impl From<CompileFailure> for Error {
+    fn from(failure: CompileFailure) -> Self {
+        Self::in_op(
+            ErrorKind::InvalidArgument,
+            "compile",
+            failure.to_string().trim_end().to_owned(),
+        )
+        .with_source(failure)
+    }
+}
+
+/// The log, and behind it each place of `source` (a program called `name`) that a message is about.
+pub(super) fn with_lines(log: &str, name: &str, source: &str) -> String {
+    let log = log.trim_end();
+    let lines: Vec<&str> = source.lines().collect();
+    let mut marked = BTreeSet::new();
+    for message in log.lines() {
+        if let Some(number) = line_of(message, name)
+            && (1..=lines.len()).contains(&number)
+        {
+            marked.insert(number);
+        }
+    }
+    let mut text = log.to_owned();
+    let mut shown = 0;
+    for &number in marked.iter().take(SHOWN) {
+        // A place may have been shown around an earlier one.
+        let first = number.saturating_sub(AROUND).max(shown + 1);
+        let last = (number + AROUND).min(lines.len());
+        match shown {
+            0 => {
+                let _ = write!(text, "\n\n{name}:");
+            }
+            before if first > before + 1 => text.push_str("\n  ..."),
+            _ => {}
+        }
+        for line in first..=last {
+            let mark = if marked.contains(&line) { '>' } else { ' ' };
+            let _ = write!(text, "\n{mark} {line:4} | {}", lines[line - 1]);
+        }
+        shown = shown.max(last);
+    }
+    text
+}
+
+/// The line of a message such as `kernel.cu(12): error: ...`.
+fn line_of(message: &str, name: &str) -> Option<usize> {
+    let rest = message.strip_prefix(name)?.strip_prefix('(')?;
+    let (number, rest) = rest.split_once(')')?;
+    rest.starts_with(':').then(|| number.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine";
+
+    #[test]
+    fn the_lines_that_messages_are_about_are_marked() {
+        let log = "k.cu(2): error: a\n\nk.cu(3): error: b\nother.h(9): here\nk.cu(9): error: c\n";
+        let text = with_lines(log, "k.cu", SOURCE);
+        let shown = "\
+k.cu:
+      1 | one
+>     2 | two
+>     3 | three
+      4 | four
+      5 | five
+  ...
+      7 | seven
+      8 | eight
+>     9 | nine";
+        assert_eq!(text, format!("{}\n\n{shown}", log.trim_end()));
+    }
+
+    #[test]
+    fn messages_without_a_place_are_left_alone() {
+        assert_eq!(
+            with_lines("nvrtc: error: no\n", "k.cu", SOURCE),
+            "nvrtc: error: no"
+        );
+        assert_eq!(
+            with_lines("k.cu(99): error: x", "k.cu", SOURCE),
+            "k.cu(99): error: x"
+        );
+        assert_eq!(
+            with_lines("k.cu(x): error", "k.cu", SOURCE),
+            "k.cu(x): error"
+        );
+    }
+}

@@ -1,0 +1,1 @@
+// The compiler knows by itself what this header would declare.

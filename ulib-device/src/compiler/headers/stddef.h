@@ -1,0 +1,13 @@
+// Sizes and differences of pointers.
+#pragma once
+typedef decltype(static_cast<char *>(0) - static_cast<char *>(0)) ptrdiff_t;
+#if !defined(NULL)
+#define NULL 0
+#endif
+#if !defined(offsetof)
+#define offsetof(type, member) __builtin_offsetof(type, member)
+#endif
+namespace std {
+using ::size_t;
+using ::ptrdiff_t;
+}
