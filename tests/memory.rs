@@ -12,6 +12,8 @@ mod common;
 
 #[path = "memory/adaptors.rs"]
 mod adaptors;
+#[path = "memory/arrays.rs"]
+mod arrays;
 #[path = "memory/borrowed.rs"]
 mod borrowed;
 #[path = "memory/capture.rs"]
@@ -48,5 +50,7 @@ mod setup;
 mod streams;
 #[path = "memory/strided.rs"]
 mod strided;
+#[path = "memory/textures.rs"]
+mod textures;
 #[path = "memory/watch.rs"]
 mod watch;

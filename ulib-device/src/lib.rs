@@ -13,6 +13,7 @@
 //! | the compiler | [`compiler`] |
 //! | the allocator, an allocation | [`memory`] |
 //! | page-locked memory, `memcpy` | [`pinned`], [`copy`] |
+//! | a picture with interpolation in the hardware | [`texture`] |
 //! | a vector that may live on either side | [`block`] |
 //! | `libcuda` itself | [`driver`], [`sys`] |
 //!
@@ -33,6 +34,7 @@ pub mod module;
 pub mod pinned;
 pub mod stream;
 pub mod sys;
+pub mod texture;
 
 pub use block::{Block, transfers};
 pub use device::{ContextGuard, Device, MemoryInfo};

@@ -3,7 +3,7 @@
 use ulib_core::{Error, ErrorKind, Result};
 
 /// `offset .. offset + len` lies within `capacity` bytes of `what`.
-pub(super) fn check_range(
+pub(crate) fn check_range(
     op: &'static str,
     what: &str,
     offset: usize,

@@ -6,6 +6,7 @@
 //! | [`upload_async`], [`download_async`] | a [`PinnedBytes`](crate::pinned::PinnedBytes), owned by the returned [`Pending`] | no |
 //! | [`copy_device`] (one device or two) | none | no |
 //! | [`copy_2d`], [`copy_3d`] (rows at a pitch) | any slice, or none | when the host takes part |
+//! | [`copy_to_array`], [`copy_from_array`], [`copy_between_arrays`] | any slice, or none | when the host takes part |
 //! | [`fill`] | none | no |
 //! | [`raw`] (addresses and the driver's own descriptions) | anything, on the caller's word | no |
 //!
@@ -18,6 +19,7 @@
 //! goes directly. Long blocking copies ask [`hooks::poll`](crate::hooks::poll) about every 20 ms whether
 //! to go on.
 
+mod arrays;
 mod bounds;
 mod device;
 mod fill;
@@ -31,6 +33,8 @@ mod strided;
 mod strided_calls;
 mod work;
 
+pub use arrays::{copy_between_arrays, copy_from_array, copy_to_array};
+pub(crate) use bounds::check_range;
 pub use device::copy_device;
 pub use fill::fill;
 pub(crate) use linear::{Over, STAGED_FROM_BYTES, until_over};

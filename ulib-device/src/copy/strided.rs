@@ -156,7 +156,7 @@ fn copy(
 impl Pitch {
     /// The pitches with those that only one row or plane has replaced by the least possible, after checking that
     /// rows and planes do not overlap and end within `len` bytes.
-    fn normal(
+    pub(super) fn normal(
         self,
         op: &'static str,
         side: &'static str,
@@ -277,7 +277,7 @@ fn copy_host(dst: &mut [u8], to: Pitch, src: &[u8], from: Pitch, extent: Extent)
 }
 
 impl<'a> Source<'a> {
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         match self {
             Self::Host(bytes) => bytes.len(),
             Self::Device(bytes) => bytes.len(),
@@ -293,7 +293,7 @@ impl<'a> Source<'a> {
 }
 
 impl<'a> Target<'a> {
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         match self {
             Self::Host(bytes) => bytes.len(),
             Self::Device(bytes) => bytes.len(),

@@ -1,17 +1,21 @@
-//! Copies of rows and of slices of rows. Arrays do not exist here: a side of that kind is refused with 801.
+//! Copies of rows and of slices of rows, in memory and in arrays.
 #![allow(unsafe_code, reason = "entry points")]
 
 use super::copy::{Mode, device, perform, unified};
 use crate::gate::{Call, Outcome, code, entries};
+use crate::state::array::texel;
 use crate::state::work::{Place, Side, Transfer};
 use core::ffi::c_void;
-use ulib_device::sys::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUmemorytype, CUstream};
+use ulib_device::sys::{
+    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUarray, CUmemorytype, CUstream,
+};
 
 /// One side as the descriptors give it.
 struct Given {
     kind: CUmemorytype,
     host: *const c_void,
     device: u64,
+    array: CUarray,
     x: usize,
     y: usize,
     z: usize,
@@ -26,6 +30,9 @@ fn side(
     height: usize,
     depth: usize,
 ) -> Outcome<Side> {
+    if given.kind == CUmemorytype::CU_MEMORYTYPE_ARRAY {
+        return array_side(call, given, width, height, depth);
+    }
     let pitch = if given.pitch == 0 && height <= 1 && depth <= 1 {
         width
     } else {
@@ -52,13 +59,43 @@ fn side(
         CUmemorytype::CU_MEMORYTYPE_HOST => Place::Host(moved(given.host.addr() as u64)?),
         CUmemorytype::CU_MEMORYTYPE_DEVICE => device(call, moved(given.device)?)?,
         CUmemorytype::CU_MEMORYTYPE_UNIFIED => unified(call, moved(given.device)?),
-        CUmemorytype::CU_MEMORYTYPE_ARRAY => return Err(code::NOT_SUPPORTED),
         _ => return Err(code::INVALID_VALUE),
     };
     Ok(Side {
         place,
         pitch: pitch as u64,
         slice: slice as u64,
+    })
+}
+
+/// A block of an array: whole texels within its sizes. Its pitches are its own.
+fn array_side(
+    call: &Call<'_>,
+    given: &Given,
+    width: usize,
+    height: usize,
+    depth: usize,
+) -> Outcome<Side> {
+    let handle = super::number(given.array);
+    let array = call.arrays.get(&handle).ok_or(code::INVALID_HANDLE)?;
+    let texel = texel(&array.descriptor)?;
+    let within = |from: usize, len: usize, all: u64| {
+        from.checked_add(len).is_some_and(|end| end as u64 <= all)
+    };
+    if !(given.x as u64).is_multiple_of(texel)
+        || !(width as u64).is_multiple_of(texel)
+        || !within(given.x, width, array.row())
+        || !within(given.y, height, array.rows())
+        || !within(given.z, depth, array.slices())
+    {
+        return Err(code::INVALID_VALUE);
+    }
+    let (pitch, slice) = (array.row(), array.row() * array.rows());
+    let offset = given.z as u64 * slice + given.y as u64 * pitch + given.x as u64;
+    Ok(Side {
+        place: Place::Device(array.address + offset),
+        pitch,
+        slice,
     })
 }
 
@@ -75,6 +112,7 @@ fn rows(call: &mut Call<'_>, copy: *const CUDA_MEMCPY2D, mode: Mode) -> Outcome 
         kind: c.srcMemoryType,
         host: c.srcHost,
         device: c.srcDevice,
+        array: c.srcArray,
         x: c.srcXInBytes,
         y: c.srcY,
         z: 0,
@@ -85,6 +123,7 @@ fn rows(call: &mut Call<'_>, copy: *const CUDA_MEMCPY2D, mode: Mode) -> Outcome 
         kind: c.dstMemoryType,
         host: c.dstHost,
         device: c.dstDevice,
+        array: c.dstArray,
         x: c.dstXInBytes,
         y: c.dstY,
         z: 0,
@@ -124,6 +163,7 @@ macro_rules! slices {
             kind: c.srcMemoryType,
             host: c.srcHost,
             device: c.srcDevice,
+            array: c.srcArray.cast(),
             x: c.srcXInBytes,
             y: c.srcY,
             z: c.srcZ,
@@ -134,6 +174,7 @@ macro_rules! slices {
             kind: c.dstMemoryType,
             host: c.dstHost,
             device: c.dstDevice,
+            array: c.dstArray.cast(),
             x: c.dstXInBytes,
             y: c.dstY,
             z: c.dstZ,

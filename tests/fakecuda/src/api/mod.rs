@@ -1,6 +1,7 @@
 //! The entry points, by subject.
 #![allow(non_snake_case, reason = "the driver API's own names")]
 
+mod array;
 mod context;
 mod copy;
 mod copy_rows;
@@ -17,6 +18,7 @@ mod pointer;
 mod pool;
 mod start;
 pub(crate) mod stream;
+mod texture;
 
 use core::ffi::c_void;
 use core::ptr::NonNull;
@@ -34,7 +36,7 @@ macro_rules! parts {
         }
     };
 }
-parts! { start device context memory pool host ipc pointer copy copy_rows memset stream event graph module launch }
+parts! { start device context memory pool host ipc pointer copy copy_rows memset stream event graph module launch array texture }
 
 /// A handle as the pointer type the driver API uses for it.
 pub(crate) fn pointer<T>(handle: u64) -> *mut T {

@@ -30,6 +30,14 @@ pub enum Kind {
     Module,
     /// A memory pool.
     Pool,
+    /// An array; the levels of a mipmapped one are not counted apart.
+    Array,
+    /// A mipmapped array.
+    MipmappedArray,
+    /// A texture object.
+    Texture,
+    /// A surface object.
+    Surface,
 }
 
 /// Something alive.
@@ -356,6 +364,31 @@ pub(super) fn live(state: &State, session: Option<u64>) -> Vec<Live> {
         .filter(|(_, pool)| wanted(pool.session) && !pool.default && !pool.destroyed)
     {
         push(Kind::Pool, *handle, pool.reserved);
+    }
+    for (handle, array) in &state.arrays {
+        if array.whole == 0 && !array.graphics && wanted(array.session) {
+            let bytes = array.row() * array.rows() * array.slices();
+            push(Kind::Array, *handle, bytes);
+        }
+    }
+    for (handle, _) in state
+        .mipmaps
+        .iter()
+        .filter(|(_, made)| wanted(made.session))
+    {
+        push(Kind::MipmappedArray, *handle, 0);
+    }
+    for (handle, made) in state
+        .objects
+        .iter()
+        .filter(|(_, made)| wanted(made.session))
+    {
+        let kind = if made.texture.is_some() {
+            Kind::Texture
+        } else {
+            Kind::Surface
+        };
+        push(kind, *handle, 0);
     }
     found
 }

@@ -1,6 +1,7 @@
 //! The state of the driver, behind one lock.
 
 pub(crate) mod arena;
+pub(crate) mod array;
 pub(crate) mod device;
 pub(crate) mod pool;
 pub(crate) mod queue;
@@ -8,6 +9,7 @@ pub(crate) mod work;
 
 use crate::gate::{Outcome, code};
 use crate::ptx::Program;
+use array::{Array, Mipmaps, Object};
 use device::Device;
 use pool::Pool;
 use queue::{Event, Graph, Stream};
@@ -28,6 +30,9 @@ pub(crate) enum Tag {
     Function = 5,
     Pool = 6,
     Graph = 7,
+    Array = 8,
+    Mipmaps = 9,
+    Object = 10,
 }
 
 pub(crate) struct Context {
@@ -83,6 +88,10 @@ pub(crate) struct State {
     pub(crate) pools: BTreeMap<u64, Pool>,
     pub(crate) graphs: BTreeMap<u64, Graph>,
     pub(crate) pinned: BTreeMap<u64, Pinned>,
+    pub(crate) arrays: BTreeMap<u64, Array>,
+    pub(crate) mipmaps: BTreeMap<u64, Mipmaps>,
+    /// Texture and surface objects.
+    pub(crate) objects: BTreeMap<u64, Object>,
     /// Mistakes seen while running work, in words.
     pub(crate) faults: Vec<String>,
     next_handle: u64,
@@ -104,6 +113,9 @@ impl State {
             pools: BTreeMap::new(),
             graphs: BTreeMap::new(),
             pinned: BTreeMap::new(),
+            arrays: BTreeMap::new(),
+            mipmaps: BTreeMap::new(),
+            objects: BTreeMap::new(),
             faults: Vec::new(),
             next_handle: 0,
             next_task: 1,

@@ -1,0 +1,265 @@
+//! Arrays: memory in an order of the device's own, made for textures.
+#![allow(unsafe_code, reason = "creates, asks and destroys the driver's arrays")]
+
+use std::any::Any;
+use std::sync::Arc;
+
+use ulib_core::{Error, Result};
+
+use super::{ArrayDescriptor, Texel};
+use crate::copy::{Extent, Pitch, Source, Target, copy_from_array, copy_to_array};
+use crate::driver::{check, missing_entry, relaxed_capture};
+use crate::memory::{Access, DeviceBytes};
+use crate::sys::{CUDA_ARRAY3D_DESCRIPTOR, CUarray, CUresult};
+use crate::{Device, Stream};
+
+/// Texels in device memory, in an order that only the device knows. Clones are the same array.
+///
+/// Kernels read it through a [`TextureObject`](super::TextureObject) and write it through a
+/// [`SurfaceObject`](super::SurfaceObject), both of which keep it alive. Its fresh content is unspecified. Like
+/// [`DeviceBytes`] it remembers which streams use it: copies wait for each other, and the last clone gives the memory
+/// back after the last use.
+///
+/// # Examples
+/// ```no_run
+/// use ulib_device::texture::{Array, ArrayDescriptor, Format};
+/// use ulib_device::{Device, Stream};
+///
+/// # fn main() -> ulib_core::Result<()> {
+/// let device = Device::new(0)?;
+/// let stream = Stream::legacy(&device);
+/// let array = Array::new(&device, ArrayDescriptor::plane(3, 2, Format::F32, 1))?;
+/// array.upload(&[0.0_f32, 1.0, 2.0, 3.0, 4.0, 5.0], &stream)?;
+/// assert_eq!(array.to_vec::<f32>(&stream)?[4], 4.0);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Array(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    descriptor: ArrayDescriptor,
+    /// The driver's handle as an integer: it is only ever handed to the driver, so any thread may hold it.
+    raw: usize,
+    /// Remembers the uses, and owns what destroys the array after the last one. Its "address" is the handle, at which
+    /// nothing is ever read.
+    ledger: DeviceBytes,
+}
+
+/// Destroys the array.
+struct Owner {
+    device: Device,
+    raw: usize,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        let raw = self.raw as CUarray;
+        self.device.in_drop("cuArrayDestroy", |table| {
+            let Some(destroy) = table.cuArrayDestroy else {
+                return CUresult::CUDA_SUCCESS;
+            };
+            // SAFETY: made by `Array::new`, destroyed only here, after the last use that the ledger knows.
+            relaxed_capture(|| unsafe { destroy(raw) })
+        });
+    }
+}
+
+impl Array {
+    /// A new array with unspecified content.
+    ///
+    /// # Errors
+    /// Kind `InvalidArgument` when there is no such array or the device allows none so large, naming the size and the
+    /// bound; `OutOfMemory`; whatever else the driver says; kind `Forked` in a forked child.
+    pub fn new(device: &Device, descriptor: ArrayDescriptor) -> Result<Self> {
+        let _context = device.bind()?;
+        descriptor.check("Array::new", device)?;
+        let table = device.table();
+        let create = table
+            .cuArray3DCreate_v2
+            .ok_or_else(|| missing_entry("cuArray3DCreate_v2", "3.2"))?;
+        let wanted = descriptor.raw();
+        let mut raw: CUarray = core::ptr::null_mut();
+        relaxed_capture(|| {
+            // SAFETY: the device's context is current, by the guard; the call reads the descriptor and writes one pointer.
+            let status = unsafe { create(&raw mut raw, &raw const wanted) };
+            check(table, "cuArray3DCreate_v2", status)
+        })?;
+        let owner = Owner {
+            device: device.clone(),
+            raw: raw as usize,
+        };
+        // SAFETY: made above, and destroyed by `owner`.
+        unsafe { Self::with_owner(device, raw as usize, descriptor, Box::new(owner)) }
+    }
+
+    /// An array that something else owns, such as a picture of a graphics library. `owner` keeps it alive and is dropped
+    /// after the last use known here has finished.
+    ///
+    /// # Errors
+    /// Kind `InvalidArgument` when its texels are in a format that is none of [`Format`](super::Format); whatever the
+    /// driver says; kind `Forked` in a forked child.
+    ///
+    /// # Safety
+    /// `handle` is a `CUarray` of the primary context of `device` that lives as long as `owner`, and nothing accesses it
+    /// in conflict with the uses made through the returned value.
+    pub unsafe fn foreign(
+        device: &Device,
+        handle: usize,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Result<Self> {
+        let descriptor = {
+            let _context = device.bind()?;
+            let table = device.table();
+            let ask = table
+                .cuArray3DGetDescriptor_v2
+                .ok_or_else(|| missing_entry("cuArray3DGetDescriptor_v2", "3.2"))?;
+            // SAFETY: an all-zero structure is a valid value of it.
+            let mut found: CUDA_ARRAY3D_DESCRIPTOR = unsafe { core::mem::zeroed() };
+            // SAFETY: the context is current by the guard; the array is alive, as the caller promises; one structure is
+            // written.
+            let status = unsafe { ask(&raw mut found, handle as CUarray) };
+            check(table, "cuArray3DGetDescriptor_v2", status)?;
+            ArrayDescriptor::from_raw(&found)?
+        };
+        // SAFETY: as promised by the caller.
+        unsafe { Self::with_owner(device, handle, descriptor, owner) }
+    }
+
+    /// # Safety
+    /// As [`foreign`](Self::foreign).
+    unsafe fn with_owner(
+        device: &Device,
+        raw: usize,
+        descriptor: ArrayDescriptor,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Result<Self> {
+        let bytes = descriptor.bytes()?.max(1);
+        // SAFETY: nothing ever accesses memory at the address of the ledger: copies take the array from its handle.
+        let ledger = unsafe { DeviceBytes::foreign(device, raw as u64, bytes, owner) };
+        Ok(Self(Arc::new(Inner {
+            descriptor,
+            raw,
+            ledger,
+        })))
+    }
+
+    /// What it looks like.
+    #[must_use]
+    pub fn descriptor(&self) -> &ArrayDescriptor {
+        &self.0.descriptor
+    }
+
+    /// The device whose memory it is.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        self.0.ledger.device()
+    }
+
+    /// The driver's handle, for calls this crate does not wrap; as an integer, `handle() as usize`. Since nobody tells
+    /// when such a call is over, the array is from now on destroyed after a wait for the whole device.
+    #[must_use]
+    pub fn handle(&self) -> CUarray {
+        self.0.ledger.set_outsiders(true);
+        self.raw()
+    }
+
+    pub(crate) fn raw(&self) -> CUarray {
+        self.0.raw as CUarray
+    }
+
+    pub(crate) fn ledger(&self) -> &DeviceBytes {
+        &self.0.ledger
+    }
+
+    /// Whether both are the same array.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// As [`DeviceBytes::queue_on`]: calls `queue`, which puts work that uses the array into `stream`, after making that
+    /// stream wait for conflicting work of other streams.
+    ///
+    /// # Errors
+    /// Whatever the driver says, and then `queue` was not called; whatever `queue` says.
+    pub fn queue_on<R>(
+        &self,
+        stream: &Stream,
+        access: Access,
+        queue: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        self.0.ledger.queue_on(stream, access, queue)
+    }
+
+    /// Fills the array: all texels, row after row and slice after slice. Blocks until they are there.
+    ///
+    /// # Errors
+    /// Kind `InvalidArgument` when `T` is not the array's texel, or the stream is of another device; `Shape` when the
+    /// numbers of texels differ; whatever the driver says.
+    pub fn upload<T: Texel>(&self, texels: &[T], stream: &Stream) -> Result<()> {
+        self.check_texels::<T>("Array::upload", texels.len())?;
+        let from = Source::Host(ulib_core::bytemuck::cast_slice(texels));
+        copy_to_array(self, [0; 3], from, self.packed(), self.whole(), stream)
+    }
+
+    /// Fills `texels` with the array's. Blocks until they are there.
+    ///
+    /// # Errors
+    /// As [`upload`](Self::upload).
+    pub fn download<T: Texel>(&self, texels: &mut [T], stream: &Stream) -> Result<()> {
+        self.check_texels::<T>("Array::download", texels.len())?;
+        let to = Target::Host(ulib_core::bytemuck::cast_slice_mut(texels));
+        copy_from_array(to, self.packed(), self, [0; 3], self.whole(), stream)
+    }
+
+    /// All texels, row after row and slice after slice.
+    ///
+    /// # Errors
+    /// As [`upload`](Self::upload).
+    pub fn to_vec<T: Texel>(&self, stream: &Stream) -> Result<Vec<T>> {
+        let count = self.descriptor().texels()?;
+        self.check_texels::<T>("Array::to_vec", count)?;
+        let mut texels = vec![T::zeroed(); count];
+        self.download(&mut texels, stream)?;
+        Ok(texels)
+    }
+
+    fn check_texels<T: Texel>(&self, op: &'static str, count: usize) -> Result<()> {
+        let own = self.descriptor();
+        if (T::FORMAT, T::CHANNELS) != (own.format, own.channels) {
+            let found = format_args!("{} of {:?}", T::CHANNELS, T::FORMAT);
+            let expected = format!("{} of {:?}, as the array has", own.channels, own.format);
+            return Err(Error::invalid(op, "texel", found, expected));
+        }
+        let all = own.texels()?;
+        if count != all {
+            return Err(Error::shape(op, &[all], &[count]));
+        }
+        Ok(())
+    }
+
+    /// The whole array as a block of bytes.
+    #[must_use]
+    pub fn whole(&self) -> Extent {
+        let own = self.descriptor();
+        Extent {
+            width: own.row_bytes(),
+            height: own.rows(),
+            depth: own.slices(),
+        }
+    }
+
+    /// Where the rows of the whole array are in packed memory.
+    #[must_use]
+    pub fn packed(&self) -> Pitch {
+        let own = self.descriptor();
+        let row = own.row_bytes();
+        Pitch {
+            offset: 0,
+            row,
+            plane: row.saturating_mul(own.rows()),
+        }
+    }
+}
