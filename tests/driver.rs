@@ -31,5 +31,7 @@ mod modules;
 mod processes;
 #[path = "driver/scopes.rs"]
 mod scopes;
+#[path = "driver/settings.rs"]
+mod settings;
 #[path = "driver/streams.rs"]
 mod streams;

@@ -126,3 +126,40 @@ fn the_driver_knows_its_version_and_file() {
     assert!(!driver.library().is_empty());
     assert_eq!(driver.device_count(), Device::count().unwrap());
 }
+
+#[test]
+fn attributes_by_name() {
+    let Some(turn) = common::gpu() else { return };
+    assert_eq!(device().attribute_named("warp_size").unwrap(), 32);
+    let all: Vec<_> = device().attributes().collect();
+    assert!(all.len() > 100);
+    for (attribute, value) in &all {
+        assert_eq!(device().attribute_named(attribute.name()).unwrap(), *value);
+    }
+    if turn.session().is_some() {
+        // The software driver's device has neither.
+        assert_eq!(device().attribute_named("cluster_launch").unwrap(), 0);
+        assert_eq!(device().attribute_named("multiprocessor_count").unwrap(), 2);
+    }
+    let error = device().attribute_named("wings").unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::InvalidArgument);
+    assert!(error.to_string().contains("\"wings\""), "{error}");
+}
+
+#[test]
+fn devices_by_their_address() {
+    let Some(_turn) = common::gpu() else { return };
+    for device in Device::all() {
+        let address = device.pci_bus_id().unwrap();
+        assert_eq!(Device::by_pci_bus_id(&address).unwrap(), device);
+        assert_eq!(
+            Device::by_pci_bus_id(&address.to_lowercase()).unwrap(),
+            device
+        );
+    }
+    for nonsense in ["", "gpu", "FFFF:FF:FF.F", "0000:01:00.0\0"] {
+        let error = Device::by_pci_bus_id(nonsense).unwrap_err();
+        assert_eq!(*error.kind(), ErrorKind::InvalidArgument, "{nonsense:?}");
+        assert!(error.to_string().contains(&format!("{nonsense:?}")));
+    }
+}

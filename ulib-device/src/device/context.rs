@@ -86,13 +86,7 @@ impl Device {
             return Ok(None);
         }
         check(table, "cuCtxGetDevice", status)?;
-        for ordinal in 0..Self::count()? {
-            let device = Self::new(ordinal)?;
-            if device.handle() == raw {
-                return Ok(Some(device));
-            }
-        }
-        Ok(None)
+        Self::with_handle(raw)
     }
 
     /// The primary context as an integer, for code that calls the driver itself; retained by the first call.

@@ -60,9 +60,14 @@ impl Device {
             }
             check(self.table(), call, status)
         });
-        if let Err(error) = result
-            && !is_shutdown(&error)
-        {
+        if let Err(error) = result {
+            self.dropped_with(error);
+        }
+    }
+
+    /// Records what went wrong in a destructor, unless it is that the driver is already gone.
+    pub(crate) fn dropped_with(&self, error: Error) {
+        if !is_shutdown(&error) {
             self.record_drop_error(error.context("in a destructor"));
         }
     }

@@ -4,14 +4,22 @@
     reason = "asks the driver about devices and switches contexts"
 )]
 
+mod attributes;
 mod context;
 mod drops;
 mod limits;
+mod peers;
 mod query;
 mod resource;
+mod settings;
+mod stack;
 
+pub use attributes::Attribute;
 pub use context::ContextGuard;
 pub use limits::Limits;
+pub use peers::PeerAccess;
+pub use settings::PrimaryState;
+pub use stack::Context;
 
 use crate::driver::{Driver, Unavailable, check, relaxed_capture};
 use crate::module::Cache;

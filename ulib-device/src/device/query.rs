@@ -1,12 +1,57 @@
 //! Questions about a device.
 
 use super::{Device, MemoryInfo};
-use crate::driver::{Driver, check};
-use crate::sys::{self, CUdevice, CUdevice_attribute, Table};
+use crate::driver::{Driver, check, missing_entry};
+use crate::sys::{self, CUdevice, CUdevice_attribute, CUresult, Table};
 use core::ffi::{CStr, c_char, c_int};
-use ulib_core::Result;
+use std::ffi::CString;
+use ulib_core::{Error, Result};
 
 impl Device {
+    /// The device at an address on the PCI bus, such as `0000:01:00.0`.
+    ///
+    /// # Errors
+    /// Kind `InvalidArgument` for text that is no address, or when no device that this process sees is there; else as
+    /// [`new`](Self::new).
+    pub fn by_pci_bus_id(address: &str) -> Result<Self> {
+        let table = Driver::ready()?.table();
+        let call = table
+            .cuDeviceGetByPCIBusId
+            .ok_or_else(|| missing_entry("cuDeviceGetByPCIBusId", "4.1"))?;
+        let none = || {
+            let expected = "the address of a device, such as 0000:01:00.0";
+            Error::invalid(
+                "Device::by_pci_bus_id",
+                "address",
+                format!("{address:?}"),
+                expected,
+            )
+        };
+        let text = CString::new(address).map_err(|_| none())?;
+        let mut raw: CUdevice = 0;
+        // SAFETY: the driver is initialised; the text ends with NUL; the call writes one integer.
+        let status = unsafe { call(&raw mut raw, text.as_ptr()) };
+        if matches!(
+            status,
+            CUresult::CUDA_ERROR_INVALID_DEVICE | CUresult::CUDA_ERROR_INVALID_VALUE
+        ) {
+            return Err(none());
+        }
+        check(table, "cuDeviceGetByPCIBusId", status)?;
+        Self::with_handle(raw)?.ok_or_else(none)
+    }
+
+    /// The device with the driver's handle, if this process sees it.
+    pub(super) fn with_handle(raw: CUdevice) -> Result<Option<Self>> {
+        for ordinal in 0..Self::count()? {
+            let device = Self::new(ordinal)?;
+            if device.handle() == raw {
+                return Ok(Some(device));
+            }
+        }
+        Ok(None)
+    }
+
     /// An attribute by the driver's number for it.
     ///
     /// # Errors

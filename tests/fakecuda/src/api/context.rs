@@ -32,6 +32,18 @@ fn create(call: &mut Call<'_>, flags: c_uint, device: CUdevice) -> Outcome<u64> 
     Ok(made)
 }
 
+/// A limit that can be asked for and set: those of the stack, of printing and of the heap.
+fn limit_of<'a>(call: &'a mut Call<'_>, context: u64, limit: CUlimit) -> Outcome<&'a mut usize> {
+    let context = call
+        .contexts
+        .get_mut(&context)
+        .ok_or(code::INVALID_CONTEXT)?;
+    context
+        .limits
+        .get_mut(limit.0 as usize)
+        .ok_or(code::UNSUPPORTED_LIMIT)
+}
+
 entries! {
     fn cuCtxCreate_v2[context](context: *mut CUcontext, flags: c_uint, device: CUdevice) Init |call| {
         let made = create(call, flags, device)?;
@@ -113,19 +125,27 @@ entries! {
         version.put(3020)
     }
 
-    fn cuCtxGetLimit[value](value: *mut usize, _limit: CUlimit) Context |_call| {
-        value.put(1024)
+    fn cuCtxGetLimit[value](value: *mut usize, limit: CUlimit) Context |call| {
+        let context = call.context;
+        value.put(*limit_of(call, context, limit)?)
     }
 
-    fn cuCtxSetLimit[](_limit: CUlimit, _value: usize) Context |_call| {
+    fn cuCtxSetLimit[](limit: CUlimit, value: usize) Context |call| {
+        let context = call.context;
+        *limit_of(call, context, limit)? = value;
         Ok(())
     }
 
-    fn cuCtxGetCacheConfig[config](config: *mut CUfunc_cache) Context |_call| {
-        config.put(CUfunc_cache(0))
+    fn cuCtxGetCacheConfig[config](config: *mut CUfunc_cache) Context |call| {
+        config.put(CUfunc_cache(call.contexts[&call.context].cache))
     }
 
-    fn cuCtxSetCacheConfig[](_config: CUfunc_cache) Context |_call| {
+    fn cuCtxSetCacheConfig[](config: CUfunc_cache) Context |call| {
+        if config.0 > 3 {
+            return Err(code::INVALID_VALUE);
+        }
+        let context = call.context;
+        call.contexts.get_mut(&context).ok_or(code::INVALID_CONTEXT)?.cache = config.0;
         Ok(())
     }
 

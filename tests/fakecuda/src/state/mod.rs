@@ -44,6 +44,10 @@ pub(crate) struct Context {
     /// Contexts whose memory this one may touch.
     pub(crate) peers: BTreeSet<u64>,
     pub(crate) legacy: u64,
+    /// Bytes of a thread's stack, of what kernels print, of their heap.
+    pub(crate) limits: [usize; 3],
+    /// What kernels prefer.
+    pub(crate) cache: u32,
 }
 
 #[derive(Debug)]
@@ -161,6 +165,8 @@ impl State {
             broken: None,
             peers,
             legacy,
+            limits: [1 << 10, 1 << 20, 8 << 20],
+            cache: 0,
         };
         self.contexts.insert(context, made);
         context
