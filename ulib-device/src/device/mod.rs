@@ -9,6 +9,7 @@ mod context;
 mod drops;
 mod limits;
 mod peers;
+mod profiler;
 mod query;
 mod resource;
 mod settings;

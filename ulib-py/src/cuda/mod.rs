@@ -3,7 +3,9 @@
 //! Reading order: [`current`] (which device a call is about), [`errors`] (which exception), then one file or folder for each
 //! kind of object.
 
+mod context;
 mod current;
+mod device;
 mod errors;
 mod memory;
 
@@ -19,12 +21,23 @@ pub(crate) fn load_cuda(py: Python<'_>) -> PyResult<()> {
         return Ok(());
     }
     let module = PyModule::new(py, NAME)?;
+    classes(&module)?;
     functions(&module)?;
     modules.set_item(NAME, module)
 }
 
+fn classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<context::PyContext>()?;
+    module.add_class::<device::PyDevice>()?;
+    module.add_class::<device::PyPeerAccess>()
+}
+
 fn functions(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(device::default_device, module)?)?;
     module.add_function(wrap_pyfunction!(current::get_driver_version, module)?)?;
+    module.add_function(wrap_pyfunction!(current::get_version, module)?)?;
+    module.add_function(wrap_pyfunction!(current::start_profiler, module)?)?;
+    module.add_function(wrap_pyfunction!(current::stop_profiler, module)?)?;
     module.add_function(wrap_pyfunction!(current::init, module)?)?;
     module.add_function(wrap_pyfunction!(current::mem_get_info, module)?)?;
     memory::register(module)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._enums import *
 from ._errors import CompileError, Error, LaunchError, LogicError, MemoryError, RuntimeError
 from ._memory import from_device, from_device_like, mem_alloc_like, to_device
 from ._native import (
@@ -33,6 +34,15 @@ from ._native import (
     memset_d32,
     memset_d32_async,
 )
+from ._native import (
+    Context,
+    Device,
+    PeerAccess,
+    get_version,
+    start_profiler,
+    stop_profiler,
+)
+from ._process import have_gl_ext, initialize_profiler
 
 __all__ = [
     "CompileError",
@@ -75,4 +85,48 @@ __all__ += [
     "memset_d32",
     "memset_d32_async",
     "to_device",
+]
+# Devices, contexts, enumerations.
+__all__ += [
+    "Context",
+    "Device",
+    "PeerAccess",
+    "get_version",
+    "have_gl_ext",
+    "initialize_profiler",
+    "start_profiler",
+    "stop_profiler",
+]
+__all__ += [
+    "address_mode",
+    "array3d_flags",
+    "array_cubemap_face",
+    "array_format",
+    "compute_mode",
+    "ctx_flags",
+    "device_attribute",
+    "direction_vector_set",
+    "event_flags",
+    "filter_mode",
+    "func_cache",
+    "function_attribute",
+    "graphics_register_flags",
+    "host_alloc_flags",
+    "ipc_mem_flags",
+    "jit_fallback",
+    "jit_input_type",
+    "jit_option",
+    "jit_target",
+    "limit",
+    "mem_attach_flags",
+    "mem_host_register_flags",
+    "memory_type",
+    "pointer_attribute",
+    "profiler_output_mode",
+    "shared_config",
+    "stream_flags",
+    "TRSA_OVERRIDE_FORMAT",
+    "TRSF_NORMALIZED_COORDINATES",
+    "TRSF_READ_AS_INTEGER",
+    "TR_DEFAULT",
 ]

@@ -1,0 +1,24 @@
+"""Importing this makes the default device's primary context current: ``context``, of ``device``."""
+
+from __future__ import annotations
+
+import atexit
+
+from ._contexts import clear_context_caches, make_default_context
+from ._native import Context, Device, init
+
+__all__ = ["context", "device"]
+
+
+def _primary(device: Device) -> Context:
+    context = device.retain_primary_context()
+    context.push()
+    return context
+
+
+init()
+context = make_default_context(_primary)
+device = context.get_device()
+
+# Modules and memory that are remembered go while there is an interpreter to free them.
+atexit.register(clear_context_caches)
