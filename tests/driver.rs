@@ -23,6 +23,10 @@ mod devices;
 mod events;
 #[path = "driver/faults.rs"]
 mod faults;
+#[path = "driver/launching.rs"]
+mod launching;
+#[path = "driver/linking.rs"]
+mod linking;
 #[path = "driver/loading.rs"]
 mod loading;
 #[path = "driver/modules.rs"]

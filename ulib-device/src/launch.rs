@@ -5,11 +5,18 @@
 )]
 
 use crate::device::{Device, Limits, same_device};
-use crate::driver::check;
+use crate::driver::{check, missing_entry};
 use crate::module::Function;
 use crate::stream::Stream;
+use crate::sys::{CUlaunchAttribute, CUlaunchAttributeID, CUlaunchConfig, CUresult};
 use core::ffi::c_void;
-use ulib_core::{Error, Result};
+use ulib_core::{Error, ErrorKind, Result};
+
+mod arguments;
+mod builder;
+
+pub use arguments::Arguments;
+pub use builder::{Argument, ArgumentMut, Extents, Launch};
 
 /// How many blocks of how many threads run a kernel.
 ///
@@ -29,6 +36,8 @@ pub struct LaunchConfig {
     /// Shared memory per block in bytes, besides what the kernel declares itself.
     pub shared_bytes: u32,
 }
+
+const AXES: [char; 3] = ['x', 'y', 'z'];
 
 /// Blocks per multiprocessor of a grid-stride launch: enough that the last ones to finish cost little.
 const BLOCKS_PER_MULTIPROCESSOR: u64 = 32;
@@ -63,7 +72,6 @@ impl LaunchConfig {
 
     /// Checks the numbers against what a device, and a kernel on it, can do.
     fn check(&self, limits: &Limits, kernel_threads: u32, kernel_shared: u32) -> Result<()> {
-        const AXES: [char; 3] = ['x', 'y', 'z'];
         for (what, sizes, bounds) in [
             ("grid", self.grid, limits.grid),
             ("block", self.block, limits.block),
@@ -91,7 +99,9 @@ impl LaunchConfig {
                 format!("at most {bound} threads in all"),
             ));
         }
-        let bound = limits.shared_bytes_per_block.saturating_sub(kernel_shared);
+        let bound = limits
+            .shared_bytes_per_block_optin
+            .saturating_sub(kernel_shared);
         if self.shared_bytes > bound {
             let expected =
                 format!("at most {bound} bytes, since the kernel declares {kernel_shared} itself");
@@ -153,36 +163,176 @@ pub unsafe fn launch(
     config: LaunchConfig,
     args: &mut [*mut c_void],
 ) -> Result<()> {
+    // SAFETY: the caller's promise, handed on.
+    unsafe { start(function, stream, config, Shape::default(), args) }
+}
+
+/// As [`launch`], with arguments whose number and sizes are checked first, where the driver tells the kernel's parameters.
+///
+/// # Errors
+/// Kind `InvalidArgument` naming the argument; else as [`launch`], and kind `Unavailable` for a shape that the device or the
+/// driver does not have.
+///
+/// # Safety
+/// As [`launch`]; where the driver does not tell the parameters, the arguments are as many and as large as they.
+pub unsafe fn launch_with(
+    function: &Function,
+    stream: &Stream,
+    config: LaunchConfig,
+    shape: Shape,
+    arguments: &mut Arguments,
+) -> Result<()> {
+    arguments.check(function)?;
+    arguments.with_pointers(|pointers| {
+        // SAFETY: number and sizes are checked, or promised by the caller with the rest.
+        unsafe { start(function, stream, config, shape, pointers) }
+    })
+}
+
+/// How the blocks of a launch belong together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Whether the blocks of the grid can wait for each other.
+    pub cooperative: bool,
+    /// Blocks of a cluster along x, y and z.
+    pub cluster: Option<[u32; 3]>,
+}
+
+impl Shape {
+    fn check(self, function: &Function, grid: [u32; 3]) -> Result<()> {
+        let limits = function.device().limits();
+        let refused = |what: &str| {
+            let device = function.device();
+            Err(Error::in_op(
+                ErrorKind::Unavailable,
+                "launch",
+                format!("{device} has no {what}"),
+            ))
+        };
+        if self.cooperative && !limits.cooperative {
+            return refused("cooperative launches");
+        }
+        let Some(cluster) = self.cluster else {
+            return Ok(());
+        };
+        if !limits.clusters {
+            return refused("clusters of blocks");
+        }
+        for ((axis, size), blocks) in AXES.into_iter().zip(cluster).zip(grid) {
+            if size == 0 || blocks % size != 0 {
+                let expected = format!("a divisor of the {blocks} blocks along that axis");
+                return Err(invalid(format!("cluster.{axis}"), size.into(), expected));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// # Safety
+/// As [`launch`].
+unsafe fn start(
+    function: &Function,
+    stream: &Stream,
+    config: LaunchConfig,
+    shape: Shape,
+    args: &mut [*mut c_void],
+) -> Result<()> {
     let device = function.device();
     same_device("launch", device, stream.device())?;
+    let named = |error: Error| error.context(format!("kernel {}", function.name()));
     config
         .check(
             device.limits(),
             function.threads_per_block(),
             function.static_shared_bytes(),
         )
-        .map_err(|error| error.context(format!("kernel {}", function.name())))?;
+        .and_then(|()| shape.check(function, config.grid))
+        .map_err(named)?;
+    function.allow_shared(config.shared_bytes)?;
     let _context = device.bind()?;
+    let table = device.table();
     let ([gx, gy, gz], [bx, by, bz]) = (config.grid, config.block);
-    // SAFETY: the context is current by the guard; function and stream are alive by the borrows and of this device;
-    // the arguments are as the caller promises; the driver copies them before it returns.
-    let status = unsafe {
-        (device.table().cuLaunchKernel)(
-            function.handle(),
-            gx,
-            gy,
-            gz,
-            bx,
-            by,
-            bz,
-            config.shared_bytes,
-            stream.handle(),
-            args.as_mut_ptr(),
-            core::ptr::null_mut(),
-        )
+    let (raw, queue, args) = (function.handle(), stream.handle(), args.as_mut_ptr());
+    let shared = config.shared_bytes;
+    let (call, status) = if shape == Shape::default() {
+        // SAFETY: the context is current by the guard; function and stream are alive by the borrows and of this device;
+        // the arguments are as the caller promises; the driver copies them before it returns.
+        let status = unsafe {
+            (table.cuLaunchKernel)(
+                raw,
+                gx,
+                gy,
+                gz,
+                bx,
+                by,
+                bz,
+                shared,
+                queue,
+                args,
+                core::ptr::null_mut(),
+            )
+        };
+        ("cuLaunchKernel", status)
+    } else if let (None, Some(cooperative)) = (shape.cluster, table.cuLaunchCooperativeKernel) {
+        // SAFETY: as above.
+        let status = unsafe { cooperative(raw, gx, gy, gz, bx, by, bz, shared, queue, args) };
+        ("cuLaunchCooperativeKernel", status)
+    } else {
+        let mut launch = CUlaunchConfig {
+            gridDimX: gx,
+            gridDimY: gy,
+            gridDimZ: gz,
+            blockDimX: bx,
+            blockDimY: by,
+            blockDimZ: bz,
+            sharedMemBytes: shared,
+            hStream: queue,
+            attrs: core::ptr::null_mut(),
+            numAttrs: 0,
+        };
+        // SAFETY: as above.
+        ("cuLaunchKernelEx", unsafe {
+            extended(function, &mut launch, shape, args)
+        }?)
     };
-    check(device.table(), "cuLaunchKernel", status)
-        .map_err(|error| error.context(format!("kernel {}", function.name())))
+    check(table, call, status).map_err(named)
+}
+
+/// # Safety
+/// As [`launch`], with the context current.
+unsafe fn extended(
+    function: &Function,
+    launch: &mut CUlaunchConfig,
+    shape: Shape,
+    args: *mut *mut c_void,
+) -> Result<CUresult> {
+    let table = function.device().table();
+    let start = table
+        .cuLaunchKernelEx
+        .ok_or_else(|| missing_entry("cuLaunchKernelEx", "11.8"))?;
+    let attribute = |id| {
+        // SAFETY: integers and unions of integers and pointers, all of which may be zero.
+        let mut made: CUlaunchAttribute = unsafe { core::mem::zeroed() };
+        made.id = id;
+        made
+    };
+    let mut attributes = Vec::with_capacity(2);
+    if shape.cooperative {
+        let mut made = attribute(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+        made.value.cooperative = 1;
+        attributes.push(made);
+    }
+    if let Some([x, y, z]) = shape.cluster {
+        let mut made = attribute(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+        made.value.clusterDim.x = x;
+        made.value.clusterDim.y = y;
+        made.value.clusterDim.z = z;
+        attributes.push(made);
+    }
+    launch.attrs = attributes.as_mut_ptr();
+    launch.numAttrs = attributes.len() as u32;
+    // SAFETY: the configuration and its attributes live through the call; the rest is the caller's promise.
+    Ok(unsafe { start(launch, function.handle(), args, core::ptr::null_mut()) })
 }
 
 #[cfg(test)]

@@ -42,6 +42,6 @@ pub use driver::{Driver, Unavailable};
 pub use event::Event;
 pub use launch::{LaunchConfig, launch};
 pub use memory::{Access, DeviceBytes, DeviceMemory, DeviceMemoryResource, Held};
-pub use module::{Function, Kernel, Module};
+pub use module::{Function, Kernel, Linker, Module};
 pub use pinned::{PinnedBytes, PinnedPool};
 pub use stream::Stream;

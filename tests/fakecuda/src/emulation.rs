@@ -2,7 +2,9 @@
 //!
 //! Those of the project come from its own `.cu` files, compiled by `build.rs` into a registry that is read through two C
 //! functions. One more is built in for tests of what a consumer's kernel does to our memory: `fakecuda_store`, which
-//! writes `count` bytes of `value` from `address` on, wherever that is (parameter: [`Store`]).
+//! writes `count` bytes of `value` from `address` on, wherever that is (parameter: [`Store`]). Another is for tests of how
+//! arguments are packed: `fakecuda_parameters`, with any parameters of which the first is an address, where it writes all of
+//! them as they lie in the kernel's memory of parameters.
 #![allow(
     unsafe_code,
     reason = "the registry is C++, and kernels write through addresses"
@@ -42,6 +44,26 @@ unsafe extern "C" fn store(
     for index in 0..count {
         // SAFETY: windows are open while a kernel runs; whoever launches this kernel answers for the addresses.
         unsafe { ((address + index) as *mut u8).write_volatile(value as u8) };
+    }
+    0
+}
+
+/// The kernel that writes its own parameters.
+pub(crate) const PARAMETERS: &str = "fakecuda_parameters";
+
+/// Runs [`PARAMETERS`]: its one parameter here is a length, and behind it the parameters.
+pub(crate) unsafe extern "C" fn write_parameters(
+    parameters: *mut *mut c_void,
+    _grid: *const u32,
+    _block: *const u32,
+    _shared: u32,
+) -> c_int {
+    // SAFETY: the launch put a length of 16 bytes and so many bytes behind it there, at least eight.
+    unsafe {
+        let length = (*parameters).cast::<u128>().read() as usize;
+        let block = (*parameters).cast::<u8>().add(16);
+        let to = block.cast::<u64>().read() as *mut u8;
+        core::ptr::copy_nonoverlapping(block, to, length);
     }
     0
 }

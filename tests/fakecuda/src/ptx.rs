@@ -10,14 +10,24 @@ pub(crate) struct Program {
     /// The architecture number in the target.
     pub(crate) target: u32,
     pub(crate) entries: Vec<String>,
+    /// Offset and size in bytes of each parameter, for each entry.
+    pub(crate) parameters: Vec<Vec<(usize, usize)>>,
     /// Global and constant variables with their sizes in bytes.
     pub(crate) globals: Vec<(String, u64)>,
 }
 
 impl Program {
+    /// Offset and size of each parameter of an entry.
+    pub(crate) fn parameters_of(&self, entry: &str) -> &[(usize, usize)] {
+        let at = self.entries.iter().position(|name| name == entry);
+        at.and_then(|at| self.parameters.get(at))
+            .map_or(&[], Vec::as_slice)
+    }
+
     /// Reads a text for a driver that takes PTX up to `newest` on a device of architecture `arch`.
     pub(crate) fn read(text: &str, newest: u32, arch: u32) -> Outcome<Self> {
         let text = without_comments(text);
+        let signatures = signatures(&text);
         let mut words = text
             .split(|c: char| {
                 c.is_whitespace() || matches!(c, '(' | ')' | ',' | ';' | '{' | '}' | '=')
@@ -43,9 +53,14 @@ impl Program {
                     let digits = digits.trim_end_matches(|c: char| !c.is_ascii_digit());
                     program.target = digits.parse().map_err(|_| code::INVALID_PTX)?;
                 }
-                ".entry" => program
-                    .entries
-                    .push(words.next().ok_or(code::INVALID_PTX)?.to_owned()),
+                ".entry" => {
+                    let name = words.next().ok_or(code::INVALID_PTX)?.to_owned();
+                    let at = program.entries.len();
+                    program.entries.push(name);
+                    program
+                        .parameters
+                        .push(signatures.get(at).cloned().unwrap_or_default());
+                }
                 ".global" | ".const" => {
                     let mut size = 0;
                     while let Some(next) = words.next() {
@@ -74,6 +89,48 @@ impl Program {
             return Err(code::NO_BINARY_FOR_GPU);
         }
         Ok(program)
+    }
+}
+
+/// The parameters of every entry of a text, in order.
+fn signatures(text: &str) -> Vec<Vec<(usize, usize)>> {
+    text.split(".entry")
+        .skip(1)
+        .map(|rest| {
+            let list = rest
+                .split_once('(')
+                // A body that begins first means that there is no list.
+                .filter(|(before, _)| !before.contains('{'))
+                .and_then(|(_, rest)| rest.split_once(')'))
+                .map_or("", |(list, _)| list);
+            let mut end = 0_usize;
+            list.split(',')
+                .filter_map(parameter)
+                .map(|(align, size)| {
+                    let offset = end.next_multiple_of(align);
+                    end = offset + size;
+                    (offset, size)
+                })
+                .collect()
+        })
+        .collect()
+}
+
+/// Alignment and bytes of `.param .u64 name` or `.param .align 8 .b8 name[24]`.
+fn parameter(text: &str) -> Option<(usize, usize)> {
+    let mut words = text
+        .split_whitespace()
+        .skip_while(|word| *word != ".param")
+        .skip(1);
+    let mut align = None;
+    loop {
+        let word = words.next()?;
+        if word == ".align" {
+            align = words.next()?.parse().ok();
+        } else if let Some(size) = word.strip_prefix('.').and_then(size_of) {
+            let (_, bytes) = variable(words.last()?, size);
+            return Some((align.unwrap_or(size as usize), bytes as usize));
+        }
     }
 }
 

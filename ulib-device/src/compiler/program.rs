@@ -105,9 +105,21 @@ impl<'a> Program<'a> {
     pub fn compile(&self, target: Target) -> Result<Image> {
         let sorted = NvccOptions::parse(&self.options)?;
         let target = sorted.target.clone().unwrap_or(target);
-        let folders = self.folders(&sorted);
-        let key = self.key(&sorted, &folders, &target);
-        let headers = self.headers(key, &sorted, &folders);
+        self.make(&sorted, target)
+    }
+
+    /// As [`compile`](Self::compile), for `target` whatever the options say.
+    ///
+    /// # Errors
+    /// As [`compile`](Self::compile).
+    pub fn compile_for(&self, target: Target) -> Result<Image> {
+        self.make(&NvccOptions::parse(&self.options)?, target)
+    }
+
+    fn make(&self, sorted: &NvccOptions, target: Target) -> Result<Image> {
+        let folders = self.folders(sorted);
+        let key = self.key(sorted, &folders, &target);
+        let headers = self.headers(key, sorted, &folders);
         let key = match &headers {
             Some(headers) => hash_of(&[&key.to_le_bytes(), &headers.content.to_le_bytes()]),
             None => key,
@@ -117,7 +129,7 @@ impl<'a> Program<'a> {
             return Ok(image);
         }
         let own = headers.map_or_else(Vec::new, |headers| headers.own);
-        let image = self.translate(&sorted, &folders, &target, &own)?;
+        let image = self.translate(sorted, &folders, &target, &own)?;
         if kept {
             self.cache.keep_image(key, &image);
         }

@@ -18,6 +18,12 @@ pub struct Limits {
     pub grid: [u32; 3],
     /// Bytes of shared memory a block gets without asking for more than the default.
     pub shared_bytes_per_block: u32,
+    /// Bytes of shared memory a block gets when the kernel asks for more than that, as launches do by themselves.
+    pub shared_bytes_per_block_optin: u32,
+    /// Whether the blocks of a grid can wait for each other (cooperative launches).
+    pub cooperative: bool,
+    /// Whether blocks can be launched in clusters.
+    pub clusters: bool,
     /// Threads of one warp.
     pub warp: u32,
     /// Whether the device has stream-ordered memory pools.
@@ -35,6 +41,7 @@ impl Limits {
         };
         // Drivers older than the attribute answer with an error, which means no.
         let can = |attribute| matches!(attribute_of(table, device, attribute), Ok(1..));
+        let shared = ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?;
         Ok(Self {
             multiprocessors: ask(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
             threads_per_block: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
@@ -48,9 +55,14 @@ impl Limits {
                 ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)?,
                 ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)?,
             ],
-            shared_bytes_per_block: ask(
-                Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK,
-            )?,
+            shared_bytes_per_block: shared,
+            shared_bytes_per_block_optin: ask(
+                Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+            )
+            .unwrap_or(0)
+            .max(shared),
+            cooperative: can(Attribute::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH),
+            clusters: can(Attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH),
             warp: ask(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE)?,
             memory_pools: can(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED),
             maps_host_memory: can(Attribute::CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY),
@@ -74,6 +86,9 @@ impl Limits {
             block,
             grid,
             shared_bytes_per_block: shared_bytes,
+            shared_bytes_per_block_optin: shared_bytes,
+            cooperative: true,
+            clusters: false,
             warp: 32,
             memory_pools: true,
             maps_host_memory: true,

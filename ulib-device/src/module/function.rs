@@ -1,25 +1,30 @@
 //! Kernels of a loaded module.
 
-use super::{Module, absent, c_name};
+use super::{Module, Parameter, absent, c_name};
 use crate::device::Device;
 use crate::driver::{Driver, check};
 use crate::sys::{CUfunction, CUfunction_attribute, CUresult};
 use core::ffi::c_int;
-use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, OnceLock};
 use ulib_core::Result;
 
 /// One kernel of a loaded program; keeps the program loaded. Clones are the same kernel.
 #[derive(Clone, Debug)]
-pub struct Function(Arc<Inner>);
+pub struct Function(pub(super) Arc<Inner>);
 
 #[derive(Debug)]
-struct Inner {
+pub(super) struct Inner {
     module: Module,
     name: String,
     /// The driver's handle as an integer: it is only ever handed to the driver, so any thread may hold it.
     raw: usize,
     threads_per_block: u32,
     static_shared_bytes: u32,
+    /// Bytes of dynamic shared memory that a launch may use as things are.
+    pub(super) dynamic_shared: AtomicU32,
+    /// What it takes, once asked for; nothing where the driver does not tell.
+    pub(super) parameters: OnceLock<Option<Box<[Parameter]>>>,
 }
 
 impl Function {
@@ -48,6 +53,13 @@ impl Function {
             raw: raw as usize,
             threads_per_block: threads,
             static_shared_bytes: shared,
+            dynamic_shared: AtomicU32::new(
+                device
+                    .limits()
+                    .shared_bytes_per_block
+                    .saturating_sub(shared),
+            ),
+            parameters: OnceLock::new(),
         })))
     }
 

@@ -4,13 +4,19 @@
     reason = "hands program images to the driver and asks for functions in them"
 )]
 
+mod attributes;
+mod binary;
 mod cache;
 mod function;
 mod jit;
+mod linker;
 
+pub use attributes::Parameter;
 pub(crate) use cache::Cache;
 pub use cache::Kernel;
 pub use function::Function;
+pub use jit::{JitLog, JitOptions};
+pub use linker::Linker;
 
 use crate::compiler::Image;
 use crate::device::Device;
@@ -58,11 +64,30 @@ impl Module {
     /// long it is, and trusts the sizes it finds in it.
     ///
     /// # Errors
-    /// Kind `InvalidArgument` for an empty image; else as [`load`](Self::load).
+    /// Kind `InvalidArgument` for an empty image, and one that is shorter than its headers say; else as [`load`](Self::load).
     pub unsafe fn load_image(device: &Device, image: &[u8]) -> Result<Self> {
-        not_empty("Module::load_image", "image", image)?;
+        binary::check("Module::load_image", image)?;
         // SAFETY: the caller promises what is asked for.
         unsafe { Self::load_terminated(device, image) }
+    }
+
+    /// As [`load_image`](Self::load_image), with options for the translator, and with what it said, also where it failed.
+    ///
+    /// # Safety
+    /// As [`load_image`](Self::load_image).
+    ///
+    /// # Errors
+    /// In the first part, as [`load_image`](Self::load_image).
+    pub unsafe fn load_image_with(
+        device: &Device,
+        image: &[u8],
+        options: &JitOptions,
+    ) -> (Result<Self>, JitLog) {
+        let mut log = jit::Log::new(options);
+        let loaded = binary::check("Module::load_image", image)
+            // SAFETY: the caller promises what is asked for.
+            .and_then(|()| unsafe { Self::load_logged(device, image, &mut log) });
+        (loaded, log.read())
     }
 
     /// Loads a program that was compiled in this process, or was once and is in the cache.
@@ -78,13 +103,19 @@ impl Module {
     /// # Safety
     /// The image is text, or a binary as [`load_image`](Self::load_image) wants it.
     unsafe fn load_terminated(device: &Device, image: &[u8]) -> Result<Self> {
+        // SAFETY: the caller's promise, handed on.
+        unsafe { Self::load_logged(device, image, &mut jit::Log::new(&JitOptions::new())) }
+    }
+
+    /// # Safety
+    /// As `load_terminated`.
+    unsafe fn load_logged(device: &Device, image: &[u8], log: &mut jit::Log) -> Result<Self> {
         let _context = device.bind()?;
         // The driver takes PTX as text that ends with NUL; one more byte after a binary changes nothing.
         let mut terminated = Vec::with_capacity(image.len() + 1);
         terminated.extend_from_slice(image);
         terminated.push(0);
         let mut module: CUmodule = core::ptr::null_mut();
-        let mut log = jit::Log::new();
         let status = relaxed_capture(|| {
             log.with_options(|count, options, values| {
                 // SAFETY: the device's context is current, by the guard; the image ends with NUL, or is a binary that

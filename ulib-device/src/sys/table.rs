@@ -101,7 +101,7 @@ driver_table! {
         cuEventElapsedTime cuEventElapsedTime_v2 cuEventRecordWithFlags
         cuIpcGetMemHandle cuIpcOpenMemHandle_v2 cuIpcCloseMemHandle cuIpcGetEventHandle cuIpcOpenEventHandle
         cuModuleLoadData cuFuncSetAttribute cuFuncSetCacheConfig cuLaunchKernelEx cuLaunchCooperativeKernel
-        cuFuncGetParamInfo cuLinkCreate_v2 cuLinkAddData_v2 cuLinkComplete cuLinkDestroy
+        cuFuncGetParamInfo cuLinkCreate_v2 cuLinkAddData_v2 cuLinkAddFile_v2 cuLinkComplete cuLinkDestroy
         cuModuleGetTexRef cuModuleGetSurfRef
         cuOccupancyMaxActiveBlocksPerMultiprocessor cuOccupancyMaxPotentialBlockSize
         cuArrayCreate_v2 cuArray3DCreate_v2 cuArrayDestroy cuArrayGetDescriptor_v2 cuArray3DGetDescriptor_v2

@@ -104,6 +104,7 @@ fn attribute(which: Attribute, device: CUdevice) -> c_int {
         | Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED
         | Attribute::CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED
         | Attribute::CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED
+        | Attribute::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH
         | Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED
         | Attribute::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY => 1,
         // The second device wants to be asked for the address.

@@ -2,7 +2,7 @@
 //!
 //! A kernel is found in the registry of emulated ones by its entry name. A module may also have the entry `fakecuda_break`:
 //! its launch succeeds, and when it has run its context is broken for good with 700, as by a consumer's faulty kernel.
-//! Another built-in one, `fakecuda_store`, writes where it is told (see `emulation`). Any other entry loads and cannot
+//! Two more built-in ones, `fakecuda_store` and `fakecuda_parameters`, write where they are told (see `emulation`). Any other entry loads and cannot
 //! run: 801.
 #![allow(unsafe_code, reason = "entry points, parameter bytes")]
 
@@ -10,14 +10,12 @@ use super::{number, stream};
 use crate::emulation;
 use crate::gate::{Call, Outcome, code, entries};
 use crate::state::work::{Launch, Work};
-use core::ffi::{c_uint, c_void};
+use core::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 use ulib_device::sys::{CUfunction, CUlaunchConfig, CUstream};
 
 /// The kernel that breaks its context.
 const BREAK: &str = "fakecuda_break";
-/// Dynamic shared memory a launch may ask for.
-const SHARED: u32 = 99 << 10;
 
 struct Shape {
     grid: [u32; 3],
@@ -41,11 +39,13 @@ unsafe fn launch(
         .get(&number(function))
         .ok_or(code::INVALID_HANDLE)?;
     let name = Arc::clone(&found.name);
-    let home = call
+    let dynamic = found.dynamic_shared;
+    let module = call
         .modules
         .get(&found.module)
-        .ok_or(code::INVALID_HANDLE)?
-        .context;
+        .ok_or(code::INVALID_HANDLE)?;
+    let home = module.context;
+    let takes = module.program.parameters_of(&name).to_vec();
     let handle = stream::meant(call, on)?;
     if home != call.context || call.streams[&handle].context != home {
         return Err(code::INVALID_HANDLE);
@@ -54,15 +54,23 @@ unsafe fn launch(
     let threads = u64::from(bx) * u64::from(by) * u64::from(bz);
     let grid =
         (1..=0x7FFF_FFFF).contains(&gx) && (1..=65_535).contains(&gy) && (1..=65_535).contains(&gz);
-    if !grid || !(1..=1024).contains(&threads) || bz > 64 || shape.shared > SHARED {
+    if !grid || !(1..=1024).contains(&threads) || bz > 64 || shape.shared > dynamic {
         return Err(code::INVALID_VALUE);
     }
     if &*name == BREAK {
         return call.enqueue(handle, Work::Break(code::ILLEGAL_ADDRESS), Vec::new());
     }
-    let (run, bytes) = emulation::find(&name).ok_or(code::NOT_SUPPORTED)?;
+    let dump = &*name == emulation::PARAMETERS;
+    let (run, bytes) = if dump {
+        (emulation::write_parameters as emulation::Run, 0)
+    } else {
+        emulation::find(&name).ok_or(code::NOT_SUPPORTED)?
+    };
     let mut copied = vec![0_u128; bytes.div_ceil(16)];
-    if bytes > 0 {
+    if dump {
+        // SAFETY: the caller passes a pointer to each parameter, as large as the program says.
+        copied = unsafe { lay_out(&takes, parameters) }?;
+    } else if bytes > 0 {
         if parameters.is_null() {
             return Err(code::INVALID_VALUE);
         }
@@ -89,6 +97,29 @@ unsafe fn launch(
     call.enqueue(handle, Work::Kernel(Arc::new(launch)), Vec::new())
 }
 
+/// The length of all parameters, and the parameters as they lie in the kernel's memory; what is between them is 0xEE.
+///
+/// # Safety
+/// `values` points to one pointer for each parameter, to as many bytes as it has.
+unsafe fn lay_out(takes: &[(usize, usize)], values: *mut *mut c_void) -> Outcome<Vec<u128>> {
+    let length = takes.last().map_or(0, |(offset, size)| offset + size);
+    if length < 8 || values.is_null() {
+        return Err(code::INVALID_VALUE);
+    }
+    let gap = u128::from_ne_bytes([0xEE; 16]);
+    let mut block = vec![gap; 1 + length.div_ceil(16)];
+    block[0] = length as u128;
+    let start = block.as_mut_ptr().cast::<u8>().wrapping_add(16);
+    for (index, &(offset, size)) in takes.iter().enumerate() {
+        // SAFETY: as many pointers as parameters, by the caller's promise; the block has room up to its last one.
+        unsafe {
+            let value = values.add(index).read().cast::<u8>();
+            core::ptr::copy_nonoverlapping(value, start.add(offset), size);
+        }
+    }
+    Ok(block)
+}
+
 entries! {
     fn cuLaunchKernel[](
         function: CUfunction, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint,
@@ -107,6 +138,11 @@ entries! {
         shared: c_uint, on: CUstream, parameters: *mut *mut c_void,
     ) Context |call| {
         let shape = Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared };
+        let threads = (bx * by * bz).max(1) as c_int;
+        let together = super::device::MULTIPROCESSORS * super::module::blocks_at_once(threads);
+        if u64::from(gx) * u64::from(gy) * u64::from(gz) > together as u64 {
+            return Err(code::COOPERATIVE_TOO_LARGE);
+        }
         // SAFETY: the caller passes the kernel's parameters.
         unsafe { launch(call, function, &shape, on, parameters) }
     }

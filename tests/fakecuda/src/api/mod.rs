@@ -11,6 +11,7 @@ mod graph;
 mod host;
 mod ipc;
 mod launch;
+mod link;
 mod memory;
 mod memset;
 mod module;
@@ -36,7 +37,7 @@ macro_rules! parts {
         }
     };
 }
-parts! { start device context memory pool host ipc pointer copy copy_rows memset stream event graph module launch array texture }
+parts! { start device context memory pool host ipc pointer copy copy_rows memset stream event graph module launch link array texture }
 
 /// A handle as the pointer type the driver API uses for it.
 pub(crate) fn pointer<T>(handle: u64) -> *mut T {

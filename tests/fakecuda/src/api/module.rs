@@ -14,11 +14,19 @@ use ulib_device::sys::{
     CUmodule, CUmoduleLoadingMode, CUoccupancyB2DSize,
 };
 
+/// Dynamic shared memory a launch may be allowed.
+const SHARED: u32 = 99 << 10;
+
+/// How many blocks of so many threads a multiprocessor runs at once.
+pub(super) fn blocks_at_once(threads: c_int) -> c_int {
+    (1536 / threads).min(16)
+}
+
 /// Reads an image.
 ///
 /// # Safety
 /// `image` is null, or text that ends with a zero byte, or a binary image of at least four bytes.
-unsafe fn read(image: *const c_void) -> Outcome<Program> {
+pub(super) unsafe fn read(image: *const c_void) -> Outcome<Program> {
     if image.is_null() {
         return Err(code::INVALID_VALUE);
     }
@@ -62,7 +70,12 @@ fn load(call: &mut Call<'_>, program: Program) -> Outcome<CUmodule> {
 ///
 /// # Safety
 /// The two arrays hold `count` entries, and a log buffer given there has the size given there.
-unsafe fn log(text: &str, count: c_uint, options: *mut CUjit_option, values: *mut *mut c_void) {
+pub(super) unsafe fn log(
+    text: &str,
+    count: c_uint,
+    options: *mut CUjit_option,
+    values: *mut *mut c_void,
+) {
     if options.is_null() || values.is_null() {
         return;
     }
@@ -97,7 +110,7 @@ unsafe fn log(text: &str, count: c_uint, options: *mut CUjit_option, values: *mu
 ///
 /// # Safety
 /// `name` is null or text that ends with a zero byte.
-unsafe fn text<'a>(name: *const c_char) -> Outcome<&'a str> {
+pub(super) unsafe fn text<'a>(name: *const c_char) -> Outcome<&'a str> {
     if name.is_null() {
         return Err(code::INVALID_VALUE);
     }
@@ -165,7 +178,8 @@ entries! {
             Some((handle, _)) => *handle,
             None => {
                 let handle = call.new_handle(Tag::Function);
-                call.functions.insert(handle, Function { module, name: Arc::from(name) });
+                let name = Arc::from(name);
+                call.functions.insert(handle, Function { module, name, dynamic_shared: 48 << 10 });
                 handle
             }
         };
@@ -184,14 +198,15 @@ entries! {
     }
 
     fn cuFuncGetAttribute[value](value: *mut c_int, which: Attribute, function: CUfunction) Context |call| {
-        let module = known(call, function)?.module;
+        let known = known(call, function)?;
+        let (module, dynamic) = (known.module, known.dynamic_shared as c_int);
         let version = call.modules[&module].program.version as c_int;
         value.put(match which {
             Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => 1024,
             Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS => 32,
             Attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION => version,
             Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION => ARCHITECTURE as c_int,
-            Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => 48 << 10,
+            Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => dynamic,
             which if which.0 < Attribute::CU_FUNC_ATTRIBUTE_MAX.0 => 0,
             _ => return Err(code::INVALID_VALUE),
         })
@@ -199,8 +214,30 @@ entries! {
 
     fn cuFuncSetAttribute[](function: CUfunction, which: Attribute, value: c_int) Context |call| {
         known(call, function)?;
-        let shared = which == Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        if shared && value > 99 << 10 { Err(code::INVALID_VALUE) } else { Ok(()) }
+        match which {
+            Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
+                let bytes = u32::try_from(value).ok().filter(|bytes| *bytes <= SHARED);
+                let bytes = bytes.ok_or(code::INVALID_VALUE)?;
+                if let Some(known) = call.functions.get_mut(&number(function)) {
+                    known.dynamic_shared = bytes;
+                }
+                Ok(())
+            }
+            // What a program is can only be asked for.
+            which if which.0 <= Attribute::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA.0 => Err(code::INVALID_VALUE),
+            which if which.0 < Attribute::CU_FUNC_ATTRIBUTE_MAX.0 => Ok(()),
+            _ => Err(code::INVALID_VALUE),
+        }
+    }
+
+    fn cuFuncGetParamInfo[offset, size](
+        function: CUfunction, index: usize, offset: *mut usize, size: *mut usize,
+    ) Context |call| {
+        let known = known(call, function)?;
+        let program = &call.modules.get(&known.module).ok_or(code::INVALID_HANDLE)?.program;
+        let &(at, bytes) = program.parameters_of(&known.name).get(index).ok_or(code::INVALID_VALUE)?;
+        offset.put(at)?;
+        size.put_if_wanted(bytes)
     }
 
     fn cuFuncSetCacheConfig[](function: CUfunction, _config: CUfunc_cache) Context |call| {
@@ -218,7 +255,7 @@ entries! {
         if threads <= 0 {
             return Err(code::INVALID_VALUE);
         }
-        blocks.put((1536 / threads).min(16))
+        blocks.put(blocks_at_once(threads))
     }
 
     fn cuOccupancyMaxPotentialBlockSize[grid, block](
@@ -227,7 +264,7 @@ entries! {
     ) Context |call| {
         known(call, function)?;
         let threads = if limit > 0 { limit.min(256) } else { 256 };
-        grid.put(super::device::MULTIPROCESSORS * (1536 / threads).min(16))?;
+        grid.put(super::device::MULTIPROCESSORS * blocks_at_once(threads))?;
         block.put(threads)
     }
 }

@@ -38,6 +38,8 @@ pub enum Kind {
     Texture,
     /// A surface object.
     Surface,
+    /// A linker.
+    Link,
 }
 
 /// Something alive.
@@ -357,6 +359,9 @@ pub(super) fn live(state: &State, session: Option<u64>) -> Vec<Live> {
         .filter(|(_, module)| wanted(module.session))
     {
         push(Kind::Module, *handle, 0);
+    }
+    for (handle, _) in state.links.iter().filter(|(_, link)| wanted(link.session)) {
+        push(Kind::Link, *handle, 0);
     }
     for (handle, pool) in state
         .pools

@@ -33,6 +33,7 @@ pub(crate) enum Tag {
     Array = 8,
     Mipmaps = 9,
     Object = 10,
+    Link = 12,
 }
 
 pub(crate) struct Context {
@@ -63,6 +64,19 @@ pub(crate) struct Module {
 pub(crate) struct Function {
     pub(crate) module: u64,
     pub(crate) name: Arc<str>,
+    /// Bytes of dynamic shared memory that a launch may ask for.
+    pub(crate) dynamic_shared: u32,
+}
+
+/// Programs that are being linked.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) session: u64,
+    /// Number, names and values of the options: addresses of the caller's arrays.
+    pub(crate) options: (u32, u64, u64),
+    pub(crate) text: String,
+    /// What was made of it, at an address that stays.
+    pub(crate) image: Box<[u8]>,
 }
 
 /// Page-locked host memory.
@@ -89,6 +103,7 @@ pub(crate) struct State {
     pub(crate) events: BTreeMap<u64, Event>,
     pub(crate) modules: BTreeMap<u64, Module>,
     pub(crate) functions: BTreeMap<u64, Function>,
+    pub(crate) links: BTreeMap<u64, Link>,
     pub(crate) pools: BTreeMap<u64, Pool>,
     pub(crate) graphs: BTreeMap<u64, Graph>,
     pub(crate) pinned: BTreeMap<u64, Pinned>,
@@ -114,6 +129,7 @@ impl State {
             events: BTreeMap::new(),
             modules: BTreeMap::new(),
             functions: BTreeMap::new(),
+            links: BTreeMap::new(),
             pools: BTreeMap::new(),
             graphs: BTreeMap::new(),
             pinned: BTreeMap::new(),

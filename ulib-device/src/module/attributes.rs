@@ -1,0 +1,164 @@
+//! What a kernel needs and takes: attributes, parameters, occupancy.
+
+use super::Function;
+use crate::driver::{Driver, check, missing_entry};
+use crate::sys::{CUfunc_cache, CUfunction_attribute, CUresult};
+use core::ffi::c_int;
+use std::sync::atomic::Ordering;
+use ulib_core::{Context, Error, Result};
+
+/// One parameter of a kernel, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Parameter {
+    /// Where it begins among all parameters.
+    pub offset: usize,
+    /// Its size.
+    pub size: usize,
+}
+
+/// More parameters than any kernel can have.
+const MOST: usize = 1 << 15;
+
+impl Function {
+    /// The kernel's parameters, in order; `None` where the driver does not tell (before CUDA 12.4). Asked for once.
+    ///
+    /// # Errors
+    /// Whatever the driver says; kind `Forked` in a forked child.
+    pub fn parameters(&self) -> Result<Option<&[Parameter]>> {
+        if let Some(known) = self.0.parameters.get() {
+            return Ok(known.as_deref());
+        }
+        Driver::ready()?;
+        let table = self.device().table();
+        let Some(ask) = table.cuFuncGetParamInfo else {
+            return Ok(self.0.parameters.get_or_init(|| None).as_deref());
+        };
+        let _context = self.device().bind()?;
+        let mut found = Vec::new();
+        for index in 0..MOST {
+            let (mut offset, mut size) = (0_usize, 0_usize);
+            // SAFETY: the context is current by the guard, the function's module is loaded; the call writes two integers.
+            let status = unsafe { ask(self.handle(), index, &raw mut offset, &raw mut size) };
+            if status == CUresult::CUDA_ERROR_INVALID_VALUE {
+                break;
+            }
+            check(table, "cuFuncGetParamInfo", status)?;
+            found.push(Parameter { offset, size });
+        }
+        let found = Some(found.into_boxed_slice());
+        Ok(self.0.parameters.get_or_init(|| found).as_deref())
+    }
+
+    /// Changes an attribute, such as the preferred share of shared memory.
+    ///
+    /// # Errors
+    /// Kind `Driver` when the driver does not know the attribute or refuses the value; kind `Unavailable` where it has no such
+    /// call; kind `Forked` in a forked child.
+    pub fn set_attribute(&self, attribute: CUfunction_attribute, value: i32) -> Result<()> {
+        Driver::ready()?;
+        let table = self.device().table();
+        let set = table
+            .cuFuncSetAttribute
+            .ok_or_else(|| missing_entry("cuFuncSetAttribute", "9.0"))?;
+        let _context = self.device().bind()?;
+        // SAFETY: the context is current by the guard, the function's module is loaded.
+        let status = unsafe { set(self.handle(), attribute, value) };
+        check(table, "cuFuncSetAttribute", status).with_context(|| {
+            format!(
+                "kernel {}: attribute {} = {value}",
+                self.name(),
+                attribute.0
+            )
+        })?;
+        if attribute == CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES {
+            let bytes = u32::try_from(value).unwrap_or(0);
+            self.0.dynamic_shared.store(bytes, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Which of cache and shared memory the kernel would rather have more of.
+    ///
+    /// # Errors
+    /// As [`set_attribute`](Self::set_attribute).
+    pub fn set_cache_config(&self, config: CUfunc_cache) -> Result<()> {
+        Driver::ready()?;
+        let table = self.device().table();
+        let set = table
+            .cuFuncSetCacheConfig
+            .ok_or_else(|| missing_entry("cuFuncSetCacheConfig", "3.0"))?;
+        let _context = self.device().bind()?;
+        // SAFETY: as above.
+        check(table, "cuFuncSetCacheConfig", unsafe {
+            set(self.handle(), config)
+        })
+    }
+
+    /// Lets a launch use this much dynamic shared memory: beyond the default, the kernel has to be told.
+    pub(crate) fn allow_shared(&self, bytes: u32) -> Result<()> {
+        if bytes <= self.0.dynamic_shared.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let most = self.device().limits().shared_bytes_per_block_optin;
+        let most = most.saturating_sub(self.static_shared_bytes()).max(bytes);
+        let value = i32::try_from(most).map_err(|_| Error::overflow("launch", "shared_bytes"))?;
+        self.set_attribute(
+            CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+            value,
+        )
+    }
+
+    /// How many blocks of `threads` threads and `shared_bytes` of dynamic shared memory each run on one multiprocessor at a
+    /// time.
+    ///
+    /// # Errors
+    /// Kind `Unavailable` where the driver has no such call; whatever the driver says; kind `Forked` in a forked child.
+    pub fn blocks_per_multiprocessor(&self, threads: u32, shared_bytes: usize) -> Result<u32> {
+        Driver::ready()?;
+        let table = self.device().table();
+        let ask = table
+            .cuOccupancyMaxActiveBlocksPerMultiprocessor
+            .ok_or_else(|| missing_entry("cuOccupancyMaxActiveBlocksPerMultiprocessor", "6.5"))?;
+        let threads =
+            c_int::try_from(threads).map_err(|_| Error::overflow("occupancy", threads))?;
+        let _context = self.device().bind()?;
+        let mut blocks: c_int = 0;
+        // SAFETY: as above; the call writes one integer.
+        let status = unsafe { ask(&raw mut blocks, self.handle(), threads, shared_bytes) };
+        check(table, "cuOccupancyMaxActiveBlocksPerMultiprocessor", status)?;
+        Ok(u32::try_from(blocks).unwrap_or(0))
+    }
+
+    /// The size of block that keeps the device busiest, at most `most` threads if that is not 0, and the smallest grid that
+    /// does so: grid, block.
+    ///
+    /// # Errors
+    /// As [`blocks_per_multiprocessor`](Self::blocks_per_multiprocessor).
+    pub fn best_block(&self, shared_bytes: usize, most: u32) -> Result<(u32, u32)> {
+        Driver::ready()?;
+        let table = self.device().table();
+        let ask = table
+            .cuOccupancyMaxPotentialBlockSize
+            .ok_or_else(|| missing_entry("cuOccupancyMaxPotentialBlockSize", "6.5"))?;
+        let most = c_int::try_from(most).map_err(|_| Error::overflow("occupancy", most))?;
+        let _context = self.device().bind()?;
+        let (mut grid, mut block): (c_int, c_int) = (0, 0);
+        // SAFETY: as above; the call writes two integers; no function tells the shared memory, so the size counts.
+        let status = unsafe {
+            ask(
+                &raw mut grid,
+                &raw mut block,
+                self.handle(),
+                None,
+                shared_bytes,
+                most,
+            )
+        };
+        check(table, "cuOccupancyMaxPotentialBlockSize", status)?;
+        Ok((
+            u32::try_from(grid).unwrap_or(0),
+            u32::try_from(block).unwrap_or(0),
+        ))
+    }
+}
