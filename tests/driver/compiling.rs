@@ -307,7 +307,8 @@ fn a_damaged_entry_is_made_anew() {
         panic!("one entry")
     };
     let good = fs::read(path).unwrap();
-    let damage: [&dyn Fn(&mut Vec<u8>); 5] = [
+    type Damage<'a> = &'a dyn Fn(&mut Vec<u8>);
+    let damage: [Damage<'_>; 5] = [
         &|bytes| bytes.clear(),
         &|bytes| bytes.truncate(20),
         &|bytes| {
