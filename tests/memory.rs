@@ -14,6 +14,8 @@ mod common;
 mod adaptors;
 #[path = "memory/arrays.rs"]
 mod arrays;
+#[path = "memory/binned.rs"]
+mod binned;
 #[path = "memory/borrowed.rs"]
 mod borrowed;
 #[path = "memory/capture.rs"]

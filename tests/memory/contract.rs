@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ulib_core::ErrorKind;
 use ulib_device::memory::{
-    DeviceBytes, DeviceMemoryResource, DriverResource, Failing, Limiting, Logging, PoolResource,
-    Statistics,
+    BinnedPool, DeviceBytes, DeviceMemoryResource, DriverResource, Failing, Limiting, Logging,
+    PoolResource, Statistics,
 };
 use ulib_device::{Device, Stream, copy};
 
@@ -26,6 +26,20 @@ fn pool(device: &Device) -> Made {
 
 fn pool_that_keeps_nothing(device: &Device) -> Made {
     Arc::new(PoolResource::with_release_threshold(device, 0).expect("the device has pools"))
+}
+
+fn binned(device: &Device) -> Made {
+    BinnedPool::new(device)
+}
+
+fn binned_over_a_pool(device: &Device) -> Made {
+    BinnedPool::over(pool(device))
+}
+
+fn binned_that_keeps_nothing(device: &Device) -> Made {
+    let pool = BinnedPool::new(device);
+    pool.stop_holding();
+    pool
 }
 
 fn limiting(device: &Device) -> Made {
@@ -86,6 +100,9 @@ contract!(
     driver,
     pool,
     pool_that_keeps_nothing,
+    binned,
+    binned_over_a_pool,
+    binned_that_keeps_nothing,
     limiting,
     statistics,
     logging,

@@ -101,25 +101,24 @@ impl DeviceBytes {
         Driver::ready()?;
         // What operations have left behind, or pools keep, may be what is missing.
         let ptr = with_room(stream.device(), || resource.allocate(len, stream))?;
-        let owner = Owner::Resource(resource);
-        let mut bytes = Self::with_owner(ptr, len, stream, owner, Uses::allocated_on(stream));
-        bytes.set_counted(true);
-        Ok(bytes)
+        Ok(Self::owned(resource, Some(stream), ptr, len))
     }
 
-    /// The owner of `len` bytes at `ptr` that `resource` gave out and that may be used on every stream from now on.
+    /// The owner of `len` bytes at `ptr` that `resource` gave out, to be used first on `stream`; with no stream they may be used
+    /// on every one from now on.
     pub(super) fn owned(
         resource: Arc<dyn DeviceMemoryResource>,
-        stream: &Stream,
+        stream: Option<&Stream>,
         ptr: u64,
         len: usize,
     ) -> Self {
-        let owner = if len == 0 {
-            Owner::Nobody
-        } else {
-            Owner::Resource(resource)
+        let uses = stream.map_or_else(Uses::default, Uses::allocated_on);
+        let stream = stream.map_or_else(|| Stream::legacy(resource.device()), Stream::clone);
+        let owner = match ptr {
+            0 => Owner::Nobody,
+            _ => Owner::Resource(resource),
         };
-        let mut bytes = Self::with_owner(ptr, len, stream, owner, Uses::default());
+        let mut bytes = Self::with_owner(ptr, len, &stream, owner, uses);
         bytes.set_counted(true);
         bytes
     }

@@ -58,7 +58,7 @@ impl DriverResource {
         kept::retry();
         let ptr = with_room(&self.device, || self.allocate(len, &stream))?;
         let resource: Arc<dyn DeviceMemoryResource> = Arc::<Self>::clone(self);
-        Ok(DeviceBytes::owned(resource, &stream, ptr, len))
+        Ok(DeviceBytes::owned(resource, None, ptr, len))
     }
 
     /// `height` rows of `width` bytes, each row starting at a multiple of a pitch that suits accesses of `element` bytes (4, 8
@@ -101,8 +101,7 @@ impl DriverResource {
             Ok((ptr, pitch))
         })?;
         let resource: Arc<dyn DeviceMemoryResource> = Arc::<Self>::clone(self);
-        let stream = Stream::legacy(&self.device);
-        let bytes = DeviceBytes::owned(resource, &stream, ptr, pitch.saturating_mul(height));
+        let bytes = DeviceBytes::owned(resource, None, ptr, pitch.saturating_mul(height));
         Ok((bytes, pitch))
     }
 

@@ -1,8 +1,8 @@
 //! Device memory: where it comes from and who owns it.
 //!
 //! [`DeviceBytes`] owns a piece of the memory of one device, [`DeviceMemory`] gives it an element type, and [`Scratch`] is one
-//! for the time of an operation. They get it from a [`DeviceMemoryResource`]: the driver ([`DriverResource`]) or a stream-ordered pool ([`PoolResource`], the
-//! default where the device has pools), below any stack of adaptors:
+//! for the time of an operation. They get it from a [`DeviceMemoryResource`]: the driver ([`DriverResource`]), a stream-ordered pool of the driver's ([`PoolResource`], the
+//! default where the device has pools) or one that keeps blocks by size ([`BinnedPool`]), below any stack of adaptors:
 //!
 //! | adaptor | does |
 //! |---|---|
@@ -25,6 +25,8 @@
 //! # Ok::<(), ulib_core::Error>(())
 //! ```
 
+mod binned;
+mod bins;
 mod bytes;
 mod driver;
 mod failing;
@@ -42,6 +44,9 @@ mod typed;
 mod uses;
 mod waiting;
 
+pub use binned::BinnedPool;
+pub(crate) use bins::Bins;
+pub use bins::{PoolStatistics, bin_bytes, bin_number};
 pub use bytes::{Access, DeviceBytes};
 pub use driver::DriverResource;
 pub use failing::Failing;

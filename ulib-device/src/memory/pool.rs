@@ -2,10 +2,11 @@
 #![allow(unsafe_code, reason = "calls the driver's pool functions")]
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use ulib_core::{Error, Result};
 
+use super::room::{Pool, register_pool};
 use super::waiting::{Returned, Waiting};
 use super::{
     DeviceMemoryResource, DriverResource, is_out_of_memory, is_shutdown, kept, out_of_memory,
@@ -125,6 +126,15 @@ impl PoolResource {
         let status = unsafe { (calls.set_attribute)(pool, attribute, (&raw mut threshold).cast()) };
         check(table, "cuMemPoolSetAttribute", status)?;
         Ok(resource)
+    }
+
+    /// The pool for all who share it. Unlike others it gives way when somebody else runs out of memory.
+    #[must_use]
+    pub fn shared(self) -> Arc<Self> {
+        let pool = Arc::new(self);
+        let weak: Weak<Self> = Arc::downgrade(&pool);
+        register_pool(weak);
+        pool
     }
 
     /// How many unused bytes the pool keeps across synchronisations.
@@ -355,6 +365,20 @@ impl Drop for PoolResource {
     }
 }
 
+impl Pool for PoolResource {
+    fn give_way(&self) -> bool {
+        let Ok(before) = self.reserved_bytes() else {
+            return false;
+        };
+        // What the driver has taken back, others may have; what streams still use it takes after a wait.
+        [Self::release_unused, Self::trim]
+            .into_iter()
+            .any(|release| {
+                release(self).is_ok() && self.reserved_bytes().is_ok_and(|after| after < before)
+            })
+    }
+}
+
 impl fmt::Debug for PoolResource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PoolResource")
@@ -369,7 +393,7 @@ impl fmt::Debug for PoolResource {
 #[must_use]
 pub fn default_resource(device: &Device) -> (Arc<dyn DeviceMemoryResource>, Option<Error>) {
     match PoolResource::new(device) {
-        Ok(pool) => (Arc::new(pool), None),
+        Ok(pool) => (pool.shared(), None),
         Err(reason) => {
             log::info!(
                 "device {}: memory comes straight from the driver: {reason}",

@@ -4,17 +4,15 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use ulib_core::Result;
 
-use super::{is_out_of_memory, kept, scratch};
+use super::{DeviceMemoryResource, is_out_of_memory, kept, scratch};
 use crate::Device;
 use crate::driver::forked;
 
-/// What keeps device memory that nobody uses, and can give it back.
-pub trait Pool: Send + Sync {
-    /// The device whose memory it keeps.
-    fn device(&self) -> &Device;
-
-    /// Gives back what nobody uses. Answers whether there was anything. Failures are on record in [`Device::errors`].
-    fn release_unused(&self) -> bool;
+/// A resource that keeps device memory that nobody uses, and can give it back.
+pub trait Pool: DeviceMemoryResource {
+    /// Gives back what nobody uses, after a wait for the device's work where it takes one. Answers whether there was anything.
+    /// Failures are on record in [`Device::errors`].
+    fn give_way(&self) -> bool;
 }
 
 static POOLS: Mutex<Vec<Weak<dyn Pool>>> = Mutex::new(Vec::new());
@@ -40,7 +38,7 @@ pub fn release_pools(device: &Device) -> bool {
         pools.iter().filter_map(Weak::upgrade).collect()
     };
     for pool in pools.iter().filter(|pool| pool.device() == device) {
-        some |= pool.release_unused();
+        some |= pool.give_way();
     }
     some
 }

@@ -14,7 +14,7 @@ const MANY_READS: usize = 16;
 
 /// Work on one stream that touches the memory. The event is made only when another stream, or the host, has to wait.
 #[derive(Debug)]
-struct Use {
+pub(super) struct Use {
     stream: Stream,
     /// The stream's identity when it was used: the per-thread default stream has one per thread.
     id: u64,
@@ -23,7 +23,7 @@ struct Use {
 }
 
 impl Use {
-    fn new(stream: &Stream) -> Self {
+    pub(super) fn new(stream: &Stream) -> Self {
         Self {
             stream: stream.clone(),
             id: stream.id(),
@@ -31,8 +31,13 @@ impl Use {
         }
     }
 
-    fn is_on(&self, stream: &Stream) -> bool {
+    pub(super) fn is_on(&self, stream: &Stream) -> bool {
         self.id == stream.id() || self.is_handle_of(stream)
+    }
+
+    /// The stream.
+    pub(super) fn stream(&self) -> &Stream {
+        &self.stream
     }
 
     /// Whether both are wraps of one foreign stream. The stream lives as long as it is remembered here, so the driver
@@ -53,7 +58,7 @@ impl Use {
 
     /// Makes later work on `next` wait for this use. A graph cannot wait for work outside it, so the host waits before
     /// `next` is captured any further; nor can work outside wait for a part of a graph, which is an error of kind `Busy`.
-    fn before(&mut self, next: &Stream) -> Result<()> {
+    pub(super) fn before(&mut self, next: &Stream) -> Result<()> {
         if self.is_on(next) {
             return Ok(());
         }

@@ -5,6 +5,9 @@
 //! it. Pinning is slow and takes memory from the rest of the machine, so buffers come from a [`PinnedPool`] that keeps
 //! a bounded number of bytes for later. Kernels reach it too, which is what a [`Mailbox`] for their results is.
 //!
+//! [`HostMemory`] is for programs that say themselves how it is locked and work with its address; [`HostPool`] keeps such memory,
+//! and a [`Registration`] locks memory that a program has already.
+//!
 //! ```no_run
 //! use ulib_device::pinned::PinnedPool;
 //!
@@ -13,12 +16,16 @@
 //! # Ok::<(), ulib_core::Error>(())
 //! ```
 
+mod binned;
 mod bytes;
 mod classes;
+mod host;
 mod mailbox;
 mod pool;
 mod region;
 
+pub use binned::{HostBlock, HostPool};
 pub use bytes::PinnedBytes;
+pub use host::{HostFlags, HostMemory, Registration, device_pointer};
 pub use mailbox::Mailbox;
 pub use pool::{PinnedPool, PinnedUse};

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
-from ._native import DeviceAllocation, mem_alloc, memcpy_dtoh, memcpy_htod
+from . import _native
+from ._native import (
+    AlignedHostAllocation,
+    DeviceAllocation,
+    PageLockedAllocator,
+    PagelockedHostAllocation,
+    RegisteredHostMemory,
+    mem_alloc,
+    memcpy_dtoh,
+    memcpy_htod,
+)
 
 if TYPE_CHECKING:
     import numpy
@@ -76,3 +87,121 @@ def from_device(devptr: Any, shape: _Shape, dtype: DTypeLike, order: _Order = "C
 def from_device_like(devptr: Any, other_ary: NDArray[Any]) -> NDArray[Any]:
     """A new array of the shape, type and order of ``other_ary`` of what stands in device memory from ``devptr`` on."""
     return from_device(devptr, other_ary.shape, other_ary.dtype, _order_of(other_ary))
+
+
+# Host memory
+
+
+def _array(owner: Any, shape: tuple[int, ...], dtype: numpy.dtype[Any], order: str) -> NDArray[Any]:
+    """The bytes of ``owner``, which becomes the base, as an array."""
+    import numpy
+
+    return numpy.ndarray(shape, dtype, buffer=owner, order=_order(order))
+
+
+def _bytes(shape: tuple[int, ...], dtype: numpy.dtype[Any]) -> int:
+    return math.prod(shape) * dtype.itemsize
+
+
+def pagelocked_empty(shape: _Shape, dtype: DTypeLike, order: _Order = "C", mem_flags: int = 0) -> NDArray[Any]:
+    """An array in page-locked memory, which is its base; ``mem_flags`` are those of ``host_alloc_flags``."""
+    dims, kind = _shape(shape), _dtype(dtype)
+    return _array(PagelockedHostAllocation(_bytes(dims, kind), mem_flags), dims, kind, order)
+
+
+def pagelocked_zeros(shape: _Shape, dtype: DTypeLike, order: _Order = "C", mem_flags: int = 0) -> NDArray[Any]:
+    """An array of zeros in page-locked memory."""
+    # Page-locked memory is zeroed when it is made.
+    return pagelocked_empty(shape, dtype, order, mem_flags)
+
+
+def pagelocked_empty_like(array: NDArray[Any], mem_flags: int = 0) -> NDArray[Any]:
+    """An array in page-locked memory of the shape, type and order of ``array``."""
+    return pagelocked_empty(array.shape, array.dtype, _order_of(array), mem_flags)
+
+
+def pagelocked_zeros_like(array: NDArray[Any], mem_flags: int = 0) -> NDArray[Any]:
+    """An array of zeros in page-locked memory of the shape, type and order of ``array``."""
+    return pagelocked_zeros(array.shape, array.dtype, _order_of(array), mem_flags)
+
+
+def aligned_empty(shape: _Shape, dtype: DTypeLike, order: _Order = "C", alignment: int = 4096) -> NDArray[Any]:
+    """An array in ordinary memory that starts at a multiple of ``alignment`` bytes."""
+    dims, kind = _shape(shape), _dtype(dtype)
+    return _array(AlignedHostAllocation(_bytes(dims, kind), alignment), dims, kind, order)
+
+
+def aligned_zeros(shape: _Shape, dtype: DTypeLike, order: _Order = "C", alignment: int = 4096) -> NDArray[Any]:
+    """An array of zeros in ordinary memory that starts at a multiple of ``alignment`` bytes."""
+    # The memory is zeroed when it is made.
+    return aligned_empty(shape, dtype, order, alignment)
+
+
+def aligned_empty_like(array: NDArray[Any], alignment: int = 4096) -> NDArray[Any]:
+    """An aligned array of the shape, type and order of ``array``."""
+    return aligned_empty(array.shape, array.dtype, _order_of(array), alignment)
+
+
+def aligned_zeros_like(array: NDArray[Any], alignment: int = 4096) -> NDArray[Any]:
+    """An aligned array of zeros of the shape, type and order of ``array``."""
+    return aligned_zeros(array.shape, array.dtype, _order_of(array), alignment)
+
+
+def register_host_memory(ary: NDArray[Any], flags: int = 0) -> NDArray[Any]:
+    """The memory of ``ary``, page-locked: an array of the same bytes whose base is the ``RegisteredHostMemory``.
+
+    It is unlocked with the last array of it, by ``base.unregister()``, or at the end of ``with array.base:``. ``flags`` are those
+    of ``mem_host_register_flags``.
+    """
+    order = _order_of(ary)
+    return _array(RegisteredHostMemory(ary, flags), ary.shape, ary.dtype, order)
+
+
+class PageLockedMemoryPool(_native.PageLockedMemoryPool):
+    """Keeps page-locked memory that is freed, in bins of similar sizes, and hands it out again."""
+
+    __module__ = "uLib.cuda.driver"
+
+    def __init__(self, allocator: PageLockedAllocator | None = None) -> None:
+        super().__init__()
+
+    def allocate(self, shape: _Shape, dtype: DTypeLike, order: _Order = "C") -> NDArray[Any]:
+        """An array whose base is a block of the pool, which goes back with the last array of it."""
+        dims, kind = _shape(shape), _dtype(dtype)
+        return _array(self._allocate(_bytes(dims, kind)), dims, kind, order)
+
+
+class DebugMemoryPool(_native.DeviceMemoryPool):
+    """A ``DeviceMemoryPool`` that writes what is asked of it to ``logfile`` (standard output if none is given), and what the
+    device has left; with ``interactive`` it waits for Enter before each allocation."""
+
+    __module__ = "uLib.cuda.tools"
+
+    def __new__(cls, interactive: bool = True, logfile: Any = None) -> DebugMemoryPool:
+        return super().__new__(cls)
+
+    def __init__(self, interactive: bool = True, logfile: Any = None) -> None:
+        super().__init__()
+        self.interactive = interactive
+        self.logfile = logfile
+        self.blocks: dict[int, tuple[int, str]] = {}
+
+    def allocate(self, size: int, stream: Any = None) -> Any:
+        """A block for ``size`` bytes, as of any pool, after a description of the request."""
+        import sys
+        import traceback
+
+        out = sys.stdout if self.logfile is None else self.logfile
+        place = traceback.extract_stack(limit=2)[0]
+        free, total = _native.mem_get_info()
+        print(f"allocate {size} bytes at {place.filename}:{place.lineno} in {place.name}", file=out)
+        print(
+            f"  pool: {self.active_bytes} bytes in {self.active_blocks} blocks in use, {self.held_blocks} blocks held, "
+            f"{self.managed_bytes} bytes in all; device: {free} of {total} bytes free",
+            file=out,
+        )
+        if self.interactive:
+            input("  Enter to go on")
+        block = super().allocate(size, stream)
+        print(f"  -> {int(block):#x}", file=out)
+        return block

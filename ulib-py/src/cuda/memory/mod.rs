@@ -8,9 +8,11 @@ mod buffer;
 mod copies;
 mod device;
 mod fills;
+mod host;
 mod on;
 mod pending;
 pub(super) mod pointer;
+mod pools;
 mod query;
 mod slot;
 mod transfer;
@@ -23,6 +25,8 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<pointer::PointerHolderBase>()?;
     module.add_function(wrap_pyfunction!(device::mem_alloc, module)?)?;
     module.add_function(wrap_pyfunction!(device::mem_alloc_pitch, module)?)?;
+    pools::register(module)?;
+    host::register(module)?;
     query::register(module)?;
     copies::register(module)?;
     fills::register(module)

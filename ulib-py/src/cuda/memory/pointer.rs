@@ -10,6 +10,7 @@ use ulib_core::Result;
 use ulib_device::{Device, DeviceBytes};
 
 use super::device::{self, DeviceAllocation};
+use super::pools::{self, PooledDeviceAllocation};
 use super::slot::Slot;
 use crate::args::Int;
 use crate::cuda::current;
@@ -64,7 +65,7 @@ impl Pointer {
             return Self::at(op, what, object);
         }
         if let Some(ours) = ours(object) {
-            return Self::in_slot(ours?);
+            return Self::in_slot(ours);
         }
         if object.is_instance_of::<PyBool>() {
             return Err(refused(op, what, object));
@@ -204,7 +205,10 @@ impl Pointer {
 /// The memory of an allocation of this package, with the name of its class.
 pub(crate) fn ours<'a>(object: &'a Bound<'_, PyAny>) -> Option<PyResult<(&'a Slot, &'static str)>> {
     if let Ok(found) = object.cast::<DeviceAllocation>() {
-        return Some(Ok((&found.get().slot, device::CLASS)));
+        return Some((&found.get().slot, device::CLASS));
+    }
+    if let Ok(found) = object.cast::<PooledDeviceAllocation>() {
+        return Some((&found.get().slot, pools::CLASS));
     }
     None
 }

@@ -1,0 +1,464 @@
+//! Host memory that devices reach well: page-locked, aligned, or registered for a while.
+#![allow(unsafe_code, reason = "hands out the bytes of memory that it owns")]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ffi::c_int;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use ulib_core::Error;
+use ulib_device::memory::bin_number;
+use ulib_device::pinned::{
+    HostBlock, HostFlags, HostMemory, HostPool, Registration, device_pointer,
+};
+
+use super::buffer::{HostBytes, fill_bytes};
+use super::device::{after_collecting, size_of};
+use super::pools::{size_in, statistics};
+use crate::args::whole;
+use crate::cell::drop_detached;
+use crate::cuda::current;
+use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::interop::buffer::release;
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<HostPointer>()?;
+    module.add_class::<PagelockedHostAllocation>()?;
+    module.add_class::<AlignedHostAllocation>()?;
+    module.add_class::<PooledHostAllocation>()?;
+    module.add_class::<RegisteredHostMemory>()?;
+    module.add_class::<PageLockedAllocator>()?;
+    module.add_class::<PageLockedMemoryPool>()
+}
+
+/// Who keeps the bytes.
+enum Owner {
+    PageLocked(HostMemory),
+    Aligned(Aligned),
+    Pooled(HostBlock),
+    /// Memory of a Python object.
+    Registered(Option<Registration>, HostBytes),
+}
+
+/// Host memory behind arrays: they have the allocation as ``base`` and keep it.
+///
+/// Freeing it while arrays may use it waits for the last of them, so no array ever points to nothing.
+#[pyclass(frozen, subclass, weakref, module = "uLib.cuda.driver")]
+pub(crate) struct HostPointer {
+    start: usize,
+    len: usize,
+    flags: u32,
+    owner: Mutex<Option<Owner>>,
+    /// Whether it was freed by name.
+    freed: AtomicBool,
+    /// Whether somebody has asked for the bytes, who may have an array now.
+    seen: AtomicBool,
+}
+
+impl HostPointer {
+    fn new(start: *mut u8, len: usize, flags: u32, owner: Owner) -> Self {
+        Self {
+            start: start as usize,
+            len,
+            flags,
+            owner: Mutex::new(Some(owner)),
+            freed: AtomicBool::new(false),
+            seen: AtomicBool::new(false),
+        }
+    }
+
+    fn owner(&self) -> MutexGuard<'_, Option<Owner>> {
+        // Held for a moment only, without waiting for anything.
+        self.owner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check(&self) -> PyResult<()> {
+        match self.freed.load(Ordering::SeqCst) {
+            false => Ok(()),
+            true => Err(logic("the host memory has been freed")),
+        }
+    }
+
+    fn free(&self) -> PyResult<()> {
+        if self.freed.swap(true, Ordering::SeqCst) {
+            return Err(logic("the host memory has been freed"));
+        }
+        if !self.seen.load(Ordering::SeqCst) {
+            let owner = self.owner().take();
+            drop_detached(owner);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for HostPointer {
+    fn drop(&mut self) {
+        let owner = self.owner().take();
+        drop_detached(owner);
+    }
+}
+
+#[pymethods]
+impl HostPointer {
+    /// The address at which kernels of the device reach the memory.
+    fn get_device_pointer(&self, py: Python<'_>) -> PyResult<u64> {
+        self.check()?;
+        let start = self.start as u64;
+        py.detach(|| device_pointer(&current::device()?, start))
+            .cuda()
+    }
+
+    /// The length in bytes.
+    #[getter]
+    fn size(&self) -> usize {
+        self.len
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let (name, this) = (slf.get_type().qualname()?, slf.get());
+        let state = match this.freed.load(Ordering::SeqCst) {
+            true => ", freed",
+            false => "",
+        };
+        Ok(format!(
+            "<uLib.cuda.driver.{name} of {} bytes at {:#x}{state}>",
+            this.len, this.start
+        ))
+    }
+
+    /// The buffer protocol.
+    ///
+    /// # Safety
+    /// Called by the interpreter only.
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        let this = slf.get();
+        // Before it is asked whether the memory is still there: whoever frees it asks the other way round.
+        this.seen.store(true, Ordering::SeqCst);
+        if let Err(freed) = this.check() {
+            // SAFETY: the interpreter's own struct; on an error its owner is null.
+            unsafe { (*view).obj = std::ptr::null_mut() };
+            return Err(freed);
+        }
+        let (start, len) = (this.start as *mut u8, this.len);
+        // SAFETY: the interpreter's own struct; the memory lives as long as this object, which the buffer keeps: from now on
+        // freeing leaves it alone.
+        unsafe { fill_bytes(slf.into_any(), start, len, view, flags) }
+    }
+
+    /// The end of a buffer.
+    ///
+    /// # Safety
+    /// Called by the interpreter only.
+    unsafe fn __releasebuffer__(&self, view: *mut ffi::Py_buffer) {
+        // SAFETY: the interpreter passes a buffer that `__getbuffer__` filled.
+        unsafe { release(view) };
+    }
+}
+
+/// Page-locked memory of the host: copies on streams from and to it run beside the host.
+#[pyclass(frozen, extends = HostPointer, module = "uLib.cuda.driver")]
+pub(crate) struct PagelockedHostAllocation;
+
+#[pymethods]
+impl PagelockedHostAllocation {
+    /// ``size`` bytes, zeroed, with the flags of ``host_alloc_flags``.
+    #[new]
+    #[pyo3(signature = (size, mem_flags=0))]
+    fn new(
+        py: Python<'_>,
+        #[pyo3(from_py_with = whole)] size: i128,
+        mem_flags: u32,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let len = size_of("PagelockedHostAllocation", size)?;
+        let made = after_collecting(py, || {
+            HostMemory::new(&current::device()?, len, HostFlags(mem_flags))
+        })?;
+        let start = made.as_ptr();
+        let pointer = HostPointer::new(start, len, mem_flags, Owner::PageLocked(made));
+        Ok(PyClassInitializer::from(pointer).add_subclass(Self))
+    }
+
+    /// Frees the memory: now, or when no array can use it any more.
+    fn free(slf: PyRef<'_, Self>) -> PyResult<()> {
+        slf.as_super().free()
+    }
+
+    /// The flags it was made with.
+    fn get_flags(slf: PyRef<'_, Self>) -> PyResult<u32> {
+        let pointer = slf.as_super();
+        pointer.check()?;
+        Ok(pointer.flags)
+    }
+}
+
+/// Ordinary memory of the host that starts at a multiple of ``alignment``.
+#[pyclass(frozen, extends = HostPointer, module = "uLib.cuda.driver")]
+pub(crate) struct AlignedHostAllocation;
+
+#[pymethods]
+impl AlignedHostAllocation {
+    /// ``size`` bytes, zeroed.
+    #[new]
+    #[pyo3(signature = (size, alignment=4096))]
+    fn new(
+        #[pyo3(from_py_with = whole)] size: i128,
+        #[pyo3(from_py_with = whole)] alignment: i128,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        const OP: &str = "AlignedHostAllocation";
+        let (len, alignment) = (size_of(OP, size)?, size_of(OP, alignment)?);
+        let made = Aligned::new(len, alignment)?;
+        let start = made.start.as_ptr();
+        let pointer = HostPointer::new(start, len, 0, Owner::Aligned(made));
+        Ok(PyClassInitializer::from(pointer).add_subclass(Self))
+    }
+
+    /// Frees the memory: now, or when no array can use it any more.
+    fn free(slf: PyRef<'_, Self>) -> PyResult<()> {
+        slf.as_super().free()
+    }
+}
+
+/// Memory of the allocator of this program.
+struct Aligned {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: it is the only owner of its bytes, whose address is all that it gives away.
+unsafe impl Send for Aligned {}
+
+impl Aligned {
+    fn new(len: usize, alignment: usize) -> PyResult<Self> {
+        let layout = Layout::from_size_align(len.max(1), alignment).map_err(|_| {
+            logic(format!(
+                "AlignedHostAllocation: alignment is {alignment} for {len} bytes, expected a power of two"
+            ))
+        })?;
+        // SAFETY: the layout is of at least one byte.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) });
+        let start = start
+            .ok_or_else(|| Error::out_of_memory(len as u64, 0))
+            .cuda()?;
+        Ok(Self { start, layout })
+    }
+}
+
+impl Drop for Aligned {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout in `new`, and freed only here.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+    }
+}
+
+/// The memory of an array, or of anything else contiguous and writable with a buffer, page-locked until ``unregister()``, the end of
+/// ``with memory:``, or the end of the object. It keeps the array.
+#[pyclass(frozen, extends = HostPointer, module = "uLib.cuda.driver")]
+pub(crate) struct RegisteredHostMemory {
+    array: Py<PyAny>,
+}
+
+#[pymethods]
+impl RegisteredHostMemory {
+    /// Page-locks the memory of ``ary`` with the flags of ``mem_host_register_flags``.
+    #[new]
+    #[pyo3(signature = (ary, flags=0))]
+    fn new(ary: &Bound<'_, PyAny>, flags: u32) -> PyResult<PyClassInitializer<Self>> {
+        const OP: &str = "register_host_memory";
+        let bytes = HostBytes::writable(OP, "ary", ary)?;
+        let (start, len) = (bytes.ptr(), bytes.len());
+        if flags & !3 != 0 {
+            return Err(logic(format!(
+                "{OP}: flags is {flags:#x}, expected PORTABLE (1) and DEVICEMAP (2)"
+            )));
+        }
+        let address = start as u64;
+        // SAFETY: the buffer keeps the memory where it is, and is kept until after the end of the registration.
+        let made = ary.py().detach(|| unsafe {
+            Registration::new(&current::device()?, address, len, HostFlags(flags))
+        });
+        let owner = Owner::Registered(Some(made.cuda()?), bytes);
+        let array = ary.clone().unbind();
+        let pointer = HostPointer::new(start, len, flags, owner);
+        Ok(PyClassInitializer::from(pointer).add_subclass(Self { array }))
+    }
+
+    /// Lets the memory go. The array stays what it is.
+    fn unregister(slf: PyRef<'_, Self>) -> PyResult<()> {
+        let pointer = slf.as_super();
+        if pointer.freed.swap(true, Ordering::SeqCst) {
+            return Err(logic("RegisteredHostMemory: it has been unregistered"));
+        }
+        let registration = match &mut *pointer.owner() {
+            Some(Owner::Registered(registration, _)) => registration.take(),
+            _ => None,
+        };
+        match registration {
+            Some(registration) => slf.py().detach(|| registration.close()).cuda(),
+            None => Ok(()),
+        }
+    }
+
+    /// The array.
+    #[getter]
+    fn base(&self, py: Python<'_>) -> Py<PyAny> {
+        self.array.clone_ref(py)
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(slf: PyRef<'_, Self>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        match slf.as_super().freed.load(Ordering::SeqCst) {
+            true => Ok(()),
+            false => Self::unregister(slf),
+        }
+    }
+}
+
+/// A block of a pool of page-locked memory.
+#[pyclass(frozen, extends = HostPointer, module = "uLib.cuda.driver")]
+pub(crate) struct PooledHostAllocation;
+
+#[pymethods]
+impl PooledHostAllocation {
+    /// Gives the block back: now, or when no array can use it any more.
+    fn free(slf: PyRef<'_, Self>) -> PyResult<()> {
+        slf.as_super().free()
+    }
+
+    fn __len__(slf: PyRef<'_, Self>) -> usize {
+        slf.as_super().len
+    }
+
+    // An object with a length of zero would be false.
+    fn __bool__(&self) -> bool {
+        true
+    }
+}
+
+/// How a ``PageLockedMemoryPool`` gets its memory: with the flags of ``host_alloc_flags``.
+#[pyclass(frozen, module = "uLib.cuda.driver")]
+pub(crate) struct PageLockedAllocator {
+    #[pyo3(get)]
+    flags: u32,
+}
+
+#[pymethods]
+impl PageLockedAllocator {
+    #[new]
+    #[pyo3(signature = (flags=0))]
+    fn new(flags: u32) -> Self {
+        Self { flags }
+    }
+}
+
+/// Keeps page-locked memory that is freed, in bins of similar sizes, and hands it out again.
+#[pyclass(frozen, subclass, weakref, module = "uLib.cuda._native")]
+pub(crate) struct PageLockedMemoryPool {
+    pool: OnceLock<Arc<HostPool>>,
+}
+
+impl PageLockedMemoryPool {
+    fn pool(&self) -> PyResult<&Arc<HostPool>> {
+        self.pool
+            .get()
+            .ok_or_else(|| logic("PageLockedMemoryPool: it is gone"))
+    }
+}
+
+impl Drop for PageLockedMemoryPool {
+    fn drop(&mut self) {
+        drop_detached(self.pool.take());
+    }
+}
+
+#[pymethods]
+impl PageLockedMemoryPool {
+    #[new]
+    #[pyo3(signature = (allocator=None))]
+    fn new(allocator: Option<PyRef<'_, PageLockedAllocator>>) -> Self {
+        let flags = allocator.map_or(0, |allocator| allocator.flags);
+        Self {
+            pool: OnceLock::from(HostPool::new(HostFlags(flags))),
+        }
+    }
+
+    /// A block for ``size`` bytes, which has a buffer.
+    fn _allocate<'py>(
+        &self,
+        py: Python<'py>,
+        #[pyo3(from_py_with = whole)] size: i128,
+    ) -> PyResult<Bound<'py, PooledHostAllocation>> {
+        let (size, pool) = (size_of("allocate", size)?, self.pool()?);
+        let made = after_collecting(py, || pool.allocate(&current::device()?, size))?;
+        let (start, flags) = (made.as_ptr(), made.flags().0);
+        let pointer = HostPointer::new(start, size, flags, Owner::Pooled(made));
+        let made = PyClassInitializer::from(pointer).add_subclass(PooledHostAllocation);
+        Bound::new(py, made)
+    }
+
+    /// Blocks that are kept.
+    #[getter]
+    fn held_blocks(&self) -> PyResult<u64> {
+        Ok(self.pool()?.statistics().held_blocks)
+    }
+
+    /// Blocks that are handed out.
+    #[getter]
+    fn active_blocks(&self) -> PyResult<u64> {
+        Ok(self.pool()?.statistics().active_blocks)
+    }
+
+    /// Bytes of all blocks, kept and handed out, as allocated.
+    #[getter]
+    fn managed_bytes(&self) -> PyResult<u64> {
+        Ok(self.pool()?.statistics().managed_bytes)
+    }
+
+    /// Bytes of the blocks that are handed out, as asked for.
+    #[getter]
+    fn active_bytes(&self) -> PyResult<u64> {
+        Ok(self.pool()?.statistics().active_bytes)
+    }
+
+    /// All counts as a dictionary, as those of ``DeviceMemoryPool``.
+    fn statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        statistics(py, &self.pool()?.statistics())
+    }
+
+    /// Frees all blocks that are kept.
+    fn free_held(&self, py: Python<'_>) -> PyResult<()> {
+        let pool = self.pool()?;
+        py.detach(|| pool.free_held());
+        Ok(())
+    }
+
+    /// Frees all blocks that are kept, and from now on every block as soon as it comes back. There is no way back.
+    fn stop_holding(&self, py: Python<'_>) -> PyResult<()> {
+        let pool = self.pool()?;
+        py.detach(|| pool.stop_holding());
+        Ok(())
+    }
+
+    /// The bin of blocks for ``size`` bytes.
+    #[staticmethod]
+    fn bin_number(size: u64) -> u32 {
+        bin_number(size)
+    }
+
+    /// The bytes of a block in a bin.
+    #[staticmethod]
+    fn alloc_size(bin: u32) -> PyResult<u64> {
+        size_in(bin)
+    }
+}
