@@ -1,4 +1,4 @@
-"""Tools: the default context, memory for each device, occupancy."""
+"""Tools: the default context, memory for each device, pools, occupancy."""
 
 from __future__ import annotations
 
@@ -9,11 +9,21 @@ from ._contexts import (
     get_default_device,
     make_default_context,
 )
+from ._memory import DebugMemoryPool, PageLockedMemoryPool
+from ._native import DeviceMemoryPool, PageLockedAllocator, PooledDeviceAllocation, PooledHostAllocation, StreamMemoryPool, bitlog2
 from ._occupancy import DeviceData, OccupancyRecord
 
 __all__ = [
+    "DebugMemoryPool",
     "DeviceData",
+    "DeviceMemoryPool",
     "OccupancyRecord",
+    "PageLockedAllocator",
+    "PageLockedMemoryPool",
+    "PooledDeviceAllocation",
+    "PooledHostAllocation",
+    "StreamMemoryPool",
+    "bitlog2",
     "clear_context_caches",
     "context_dependent_memoize",
     "context_dependent_memoized_functions",

@@ -36,6 +36,7 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// Who keeps the bytes.
+#[allow(dead_code, reason = "kept for the sake of their destructors")]
 enum Owner {
     PageLocked(HostMemory),
     Aligned(Aligned),
@@ -274,9 +275,9 @@ impl RegisteredHostMemory {
         const OP: &str = "register_host_memory";
         let bytes = HostBytes::writable(OP, "ary", ary)?;
         let (start, len) = (bytes.ptr(), bytes.len());
-        if flags & !3 != 0 {
+        if flags & !0xF != 0 {
             return Err(logic(format!(
-                "{OP}: flags is {flags:#x}, expected PORTABLE (1) and DEVICEMAP (2)"
+                "{OP}: flags is {flags:#x}, expected those of mem_host_register_flags"
             )));
         }
         let address = start as u64;

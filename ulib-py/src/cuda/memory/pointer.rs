@@ -203,7 +203,7 @@ impl Pointer {
 }
 
 /// The memory of an allocation of this package, with the name of its class.
-pub(crate) fn ours<'a>(object: &'a Bound<'_, PyAny>) -> Option<PyResult<(&'a Slot, &'static str)>> {
+pub(crate) fn ours<'a>(object: &'a Bound<'_, PyAny>) -> Option<(&'a Slot, &'static str)> {
     if let Ok(found) = object.cast::<DeviceAllocation>() {
         return Some((&found.get().slot, device::CLASS));
     }
