@@ -3,6 +3,7 @@
 use crate::common;
 use crate::support::{Memory, device};
 use ulib_core::ErrorKind;
+use ulib_device::sys::CUevent_flags;
 use ulib_device::{Device, Event, Stream};
 
 #[test]
@@ -70,5 +71,48 @@ fn an_event_belongs_to_one_device() {
     ] {
         assert_eq!(*error.kind(), ErrorKind::InvalidArgument);
         assert!(error.to_string().contains("different devices"), "{error}");
+    }
+}
+
+#[test]
+fn events_of_every_kind() {
+    let Some(_turn) = common::gpu() else { return };
+    let device = device();
+    let blocking = CUevent_flags::CU_EVENT_BLOCKING_SYNC;
+    let event = Event::with_flags(&device, blocking).unwrap();
+    event.record(&Stream::legacy(&device)).unwrap();
+    event.synchronize().unwrap();
+    assert!(event.is_done().unwrap());
+    assert!(Event::with_flags(&device, CUevent_flags(1000)).is_err());
+    assert!(event.ipc_handle().is_err(), "it is for one process");
+    for bytes in [&[][..], &[0; 63], &[0; 65]] {
+        let error = Event::from_ipc(&device, bytes).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains(&format!("{} bytes", bytes.len())),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn an_event_for_several_processes_has_a_handle() {
+    let Some(turn) = common::gpu() else { return };
+    let device = device();
+    let flags = CUevent_flags(
+        CUevent_flags::CU_EVENT_INTERPROCESS.0 | CUevent_flags::CU_EVENT_DISABLE_TIMING.0,
+    );
+    let event = Event::with_flags(&device, flags).unwrap();
+    let handle = event.ipc_handle().unwrap();
+    assert_eq!(handle, event.ipc_handle().unwrap());
+    if turn.session().is_some() {
+        // A process has the event itself already.
+        assert!(Event::from_ipc(&device, &handle).is_err());
+        let mut other = handle;
+        other[8..12].copy_from_slice(&(std::process::id() ^ 1).to_le_bytes());
+        let opened = Event::from_ipc(&device, &other).unwrap();
+        assert!(opened.is_done().unwrap());
+        assert!(Event::from_ipc(&device, &[0; 64]).is_err());
     }
 }

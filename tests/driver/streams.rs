@@ -6,10 +6,12 @@
 
 use crate::common;
 use crate::support::{Memory, device};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 use ulib_core::ErrorKind;
 use ulib_device::driver::relaxed_capture;
 use ulib_device::sys::{CUgraph, CUresult, CUstreamCaptureMode};
-use ulib_device::{Device, Stream};
+use ulib_device::{Device, Stream, StreamKind};
 
 #[test]
 fn clones_are_one_queue_and_the_last_one_ends_it() {
@@ -316,4 +318,81 @@ fn the_capture_mode_is_restored_also_by_a_panic() {
     let panicked = std::panic::catch_unwind(|| relaxed_capture(|| panic!("on purpose")));
     assert!(panicked.is_err());
     assert!(mode() == global);
+}
+
+#[test]
+fn kinds_and_priorities_are_as_asked_for() {
+    let Some(_turn) = common::gpu() else { return };
+    let device = device();
+    let (least, greatest) = Stream::priority_range(&device).unwrap();
+    for kind in [StreamKind::Blocking, StreamKind::NonBlocking] {
+        let stream = Stream::of_kind(&device, kind, greatest).unwrap();
+        assert_eq!(stream.kind().unwrap(), kind);
+        assert_eq!(stream.priority().unwrap(), greatest);
+        let clamped = Stream::of_kind(&device, kind, least + 1000).unwrap();
+        assert_eq!(clamped.priority().unwrap(), least);
+    }
+    let own = Stream::per_thread(&device);
+    assert_eq!(own.handle() as usize, 2);
+    own.synchronize().unwrap();
+}
+
+#[test]
+fn the_host_is_called_when_a_stream_comes_to_the_point() {
+    let Some(turn) = common::gpu() else { return };
+    if let Some(session) = turn.session() {
+        session.deferred(true);
+    }
+    let (sender, receiver) = channel();
+    let stream = Stream::non_blocking(&device()).unwrap();
+    let here = std::thread::current().id();
+    for n in 0..10 {
+        let sender = sender.clone();
+        let own = stream.clone();
+        let call = move || {
+            // It may call the driver, and is on no thread of the driver's.
+            own.synchronize().unwrap();
+            sender.send((n, std::thread::current().id())).unwrap();
+        };
+        stream.notify(call).unwrap();
+    }
+    if turn.session().is_some() {
+        assert!(receiver.try_recv().is_err(), "nothing has run yet");
+    }
+    stream.synchronize().unwrap();
+    let called: Vec<_> = (0..10)
+        .map(|_| receiver.recv_timeout(Duration::from_secs(20)).unwrap())
+        .collect();
+    assert_eq!(
+        called.iter().map(|(n, _)| *n).collect::<Vec<_>>(),
+        (0..10).collect::<Vec<_>>()
+    );
+    assert!(
+        called
+            .iter()
+            .all(|(_, thread)| *thread != here && *thread == called[0].1)
+    );
+}
+
+#[test]
+fn a_call_that_panics_does_not_end_the_others() {
+    let Some(_turn) = common::gpu() else { return };
+    let (sender, receiver) = channel();
+    let stream = Stream::new(&device()).unwrap();
+    stream.notify(|| panic!("on purpose")).unwrap();
+    stream.notify(move || sender.send(1).unwrap()).unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!(receiver.recv_timeout(Duration::from_secs(20)), Ok(1));
+}
+
+#[test]
+fn a_refused_call_of_the_host_gives_its_work_back() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    let stream = Stream::new(&device()).unwrap();
+    let (sender, receiver) = channel::<()>();
+    session.fail("cuLaunchHostFunc", 1, 999);
+    assert!(stream.notify(move || drop(sender)).is_err());
+    assert!(receiver.recv().is_err(), "the sender is gone");
 }

@@ -6,9 +6,14 @@
 
 use crate::device::{Device, same_device};
 use crate::driver::{check, missing_entry, relaxed_capture};
+use crate::report::{Counted, Kind};
 use crate::stream::{Stream, check_wait};
 use crate::sys::{CUevent, CUevent_flags, CUresult, Table};
 use ulib_core::Result;
+
+mod ipc;
+
+pub use ipc::IPC_HANDLE_BYTES;
 
 /// A point in a stream. Until it is [recorded](Self::record) it counts as reached.
 ///
@@ -33,6 +38,7 @@ pub struct Event {
     device: Device,
     /// The driver's handle as an integer: it is only ever handed to the driver, so any thread may hold it.
     raw: usize,
+    _counted: Counted,
 }
 
 impl Event {
@@ -52,6 +58,15 @@ impl Event {
         Self::create(device, CUevent_flags::CU_EVENT_DEFAULT)
     }
 
+    /// An event with the driver's flags: how the host waits for it, whether it has a clock, whether it is for several
+    /// processes (which then excludes the clock).
+    ///
+    /// # Errors
+    /// Kind `Driver` for flags that do not go together; kind `Forked` in a forked child.
+    pub fn with_flags(device: &Device, flags: CUevent_flags) -> Result<Self> {
+        Self::create(device, flags)
+    }
+
     fn create(device: &Device, flags: CUevent_flags) -> Result<Self> {
         let _context = device.bind()?;
         let mut raw: CUevent = core::ptr::null_mut();
@@ -61,6 +76,7 @@ impl Event {
         Ok(Self {
             device: device.clone(),
             raw: raw as usize,
+            _counted: Counted::new(Kind::Event),
         })
     }
 

@@ -14,9 +14,11 @@ use ulib_core::{Error, ErrorKind, Result};
 
 mod arguments;
 mod builder;
+mod recent;
 
 pub use arguments::Arguments;
 pub use builder::{Argument, ArgumentMut, Extents, Launch};
+pub(crate) use recent::{Recent, is_late};
 
 /// How many blocks of how many threads run a kernel.
 ///
@@ -251,6 +253,12 @@ unsafe fn start(
     function.allow_shared(config.shared_bytes)?;
     let _context = device.bind()?;
     let table = device.table();
+    device.recent().note(
+        function.name(),
+        config.grid,
+        config.block,
+        stream.handle() as usize,
+    );
     let ([gx, gy, gz], [bx, by, bz]) = (config.grid, config.block);
     let (raw, queue, args) = (function.handle(), stream.handle(), args.as_mut_ptr());
     let shared = config.shared_bytes;

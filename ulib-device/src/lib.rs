@@ -12,6 +12,7 @@
 //! | calling the function | [`launch()`] |
 //! | the compiler | [`compiler`] |
 //! | the allocator, an allocation | [`memory`] |
+//! | what is not given back | [`report`] |
 //! | page-locked memory, `memcpy` | [`pinned`], [`copy`] |
 //! | a picture with interpolation in the hardware | [`texture`] |
 //! | a vector that may live on either side | [`block`] |
@@ -32,6 +33,7 @@ pub mod launch;
 pub mod memory;
 pub mod module;
 pub mod pinned;
+pub mod report;
 pub mod stream;
 pub mod sys;
 pub mod texture;
@@ -44,4 +46,4 @@ pub use launch::{LaunchConfig, launch};
 pub use memory::{Access, DeviceBytes, DeviceMemory, DeviceMemoryResource, Held};
 pub use module::{Function, Kernel, Linker, Module};
 pub use pinned::{PinnedBytes, PinnedPool};
-pub use stream::Stream;
+pub use stream::{Stream, StreamKind};

@@ -7,6 +7,7 @@
 use crate::device::{ContextGuard, Device, same_device};
 use crate::driver::{check, forked, relaxed_capture};
 use crate::event::Event;
+use crate::report::{Counted, Kind};
 use crate::sys::{CUresult, CUstream, CUstream_flags, CUstreamCaptureStatus, Table};
 use core::ffi::{c_int, c_uint};
 use std::any::Any;
@@ -17,8 +18,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ulib_core::{Error, Result};
 
 mod current;
+mod kinds;
+mod notify;
 
 pub use current::StreamScope;
+pub use kinds::StreamKind;
 
 /// A queue of work on one device: what is put in runs in order. Clones are the same queue.
 ///
@@ -56,6 +60,8 @@ struct Inner {
     private: bool,
     /// What keeps a stream alive that was made elsewhere.
     owner: Option<Box<dyn Any + Send + Sync>>,
+    /// Of those made here for others.
+    _counted: Option<Counted>,
 }
 
 impl fmt::Debug for Inner {
@@ -195,6 +201,7 @@ impl Stream {
             owned,
             private,
             owner,
+            _counted: (owned && !private).then(|| Counted::new(Kind::Stream)),
         }))
     }
 

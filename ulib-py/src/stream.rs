@@ -7,6 +7,7 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyTuple};
+use ulib_core::{Error, ErrorKind, Result};
 use ulib_device::Device;
 use ulib_device::stream::StreamScope;
 
@@ -21,31 +22,94 @@ use crate::errors::{IntoPyResult, shortened};
 /// with ``__cuda_stream__``, ``ptr``, ``cuda_stream`` or ``handle``, which it keeps alive, or the integer of a handle, whose stream must
 /// outlive this object and all arrays used in it.
 #[pyclass(frozen, weakref, module = "uLib.device")]
-pub(crate) struct Stream {
-    stream: Option<ulib_device::Stream>,
+pub(crate) struct Stream(Queue);
+
+/// A stream, until it is closed, and the scopes that are open with it.
+pub(crate) struct Queue {
+    stream: Mutex<Option<ulib_device::Stream>>,
     /// The scopes that `with` blocks have open, innermost last, each with the thread whose operations it is for.
     open: Mutex<Vec<(ThreadId, StreamScope)>>,
 }
 
-impl Drop for Stream {
+impl Drop for Queue {
     fn drop(&mut self) {
-        let open = std::mem::take(&mut *self.open());
-        drop_detached((self.stream.take(), open));
+        let open = std::mem::take(&mut *locked(&self.open));
+        drop_detached((locked(&self.stream).take(), open));
+    }
+}
+
+/// Held for a moment only, without waiting for anything.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Queue {
+    pub(crate) fn new(stream: ulib_device::Stream) -> Self {
+        Self {
+            stream: Mutex::new(Some(stream)),
+            open: Mutex::default(),
+        }
+    }
+
+    /// The stream.
+    pub(crate) fn get(&self) -> Result<ulib_device::Stream> {
+        locked(&self.stream)
+            .clone()
+            .ok_or_else(|| Error::new(ErrorKind::InvalidArgument, "Stream: it has been closed"))
+    }
+
+    /// Gives the stream up; who still uses it keeps it until then.
+    pub(crate) fn close(&self) {
+        let stream = locked(&self.stream).take();
+        drop_detached(stream);
+    }
+
+    /// Opens a scope of this thread.
+    pub(crate) fn enter(&self) -> Result<()> {
+        let scope = self.get()?.enter();
+        locked(&self.open).push((thread::current().id(), scope));
+        Ok(())
+    }
+
+    /// Ends the innermost scope of this thread.
+    pub(crate) fn leave(&self) -> PyResult<()> {
+        let this_thread = thread::current().id();
+        let mut open = locked(&self.open);
+        let own = open.iter().rposition(|(of, _)| *of == this_thread);
+        // A generator may end on another thread than the one on which it entered its `with` block.
+        let ended = own.map(|at| open.remove(at)).or_else(|| open.pop());
+        drop(open);
+        ended.map(drop).ok_or_else(|| {
+            PyRuntimeError::new_err("Stream: it has not been entered, or was left already")
+        })
     }
 }
 
 impl Stream {
     /// The queue.
-    pub(crate) fn inner(&self) -> PyResult<&ulib_device::Stream> {
-        // It is taken out by the destructor only.
-        self.stream
-            .as_ref()
-            .ok_or_else(|| PyRuntimeError::new_err("Stream: it is gone"))
+    pub(crate) fn inner(&self) -> PyResult<ulib_device::Stream> {
+        self.0.get().py()
     }
+}
 
-    fn open(&self) -> MutexGuard<'_, Vec<(ThreadId, StreamScope)>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// The stream of somebody else that an object or an integer stands for, on `device`.
+#[allow(unsafe_code, reason = "wraps a handle that the caller vouches for")]
+pub(crate) fn foreign(
+    device: &Device,
+    handle: usize,
+    owner: Option<Py<PyAny>>,
+) -> Result<ulib_device::Stream> {
+    let stream = match owner {
+        // SAFETY: the object that gave the handle keeps its stream alive, and is kept.
+        Some(owner) => unsafe {
+            ulib_device::Stream::from_raw_kept(device, handle, Box::new(owner))
+        },
+        // SAFETY: the documentation of the classes leaves it to the caller.
+        None => unsafe { ulib_device::Stream::from_raw(device, handle) },
+    };
+    // The driver refuses a stream of another device here.
+    stream.is_capturing()?;
+    Ok(stream)
 }
 
 /// The handle of a stream of somebody else, and whether the object that had it has to be kept.
@@ -96,7 +160,6 @@ pub(crate) fn handle_of(op: &str, stream: &Bound<'_, PyAny>) -> PyResult<(Int, b
 impl Stream {
     #[new]
     #[pyo3(signature = (stream=None, device=0))]
-    #[allow(unsafe_code, reason = "wraps a handle that the caller vouches for")]
     fn new(
         py: Python<'_>,
         stream: Option<&Bound<'_, PyAny>>,
@@ -116,23 +179,12 @@ impl Stream {
         };
         let made = py.detach(|| {
             let device = Device::new(ordinal)?;
-            let stream = match foreign {
-                None => return ulib_device::Stream::non_blocking(&device),
-                // SAFETY: the object that gave the handle keeps its stream alive, and is kept.
-                Some((handle, Some(owner))) => unsafe {
-                    ulib_device::Stream::from_raw_kept(&device, handle, Box::new(owner))
-                },
-                // SAFETY: the documentation of the class leaves it to the caller.
-                Some((handle, None)) => unsafe { ulib_device::Stream::from_raw(&device, handle) },
-            };
-            // The driver refuses a stream of another device here.
-            stream.is_capturing()?;
-            Ok(stream)
+            match foreign {
+                None => ulib_device::Stream::non_blocking(&device),
+                Some((handle, owner)) => self::foreign(&device, handle, owner),
+            }
         });
-        Ok(Stream {
-            stream: Some(made.py()?),
-            open: Mutex::default(),
-        })
+        Ok(Stream(Queue::new(made.py()?)))
     }
 
     /// Waits until everything put into the stream so far is done.
@@ -165,22 +217,13 @@ impl Stream {
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
-        let scope = slf.inner()?.enter();
-        slf.open().push((thread::current().id(), scope));
+        slf.0.enter().py()?;
         Ok(slf)
     }
 
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        let this_thread = thread::current().id();
-        let mut open = self.open();
-        let own = open.iter().rposition(|(of, _)| *of == this_thread);
-        // A generator may end on another thread than the one on which it entered its `with` block.
-        let ended = own.map(|at| open.remove(at)).or_else(|| open.pop());
-        drop(open);
-        ended.map(drop).ok_or_else(|| {
-            PyRuntimeError::new_err("Stream: it has not been entered, or was left already")
-        })
+        self.0.leave()
     }
 
     fn __repr__(&self) -> PyResult<String> {

@@ -1,9 +1,10 @@
 //! The primary context and the guard that makes it current.
 
-use super::Device;
+use super::{Device, Inner};
 use crate::driver::{Driver, check, forked, relaxed_capture};
 use crate::stream::{self, Stream};
 use crate::sys::{CUcontext, CUdevice, CUresult};
+use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::PoisonError;
@@ -26,7 +27,17 @@ pub struct ContextGuard {
     this_thread: PhantomData<*const ()>,
 }
 
+thread_local! {
+    /// The device that this thread has bound last.
+    static BOUND: Cell<Option<&'static Inner>> = const { Cell::new(None) };
+}
+
 impl Device {
+    /// The device that the last call of this thread was for.
+    pub(crate) fn last_bound() -> Option<Self> {
+        BOUND.get().map(Self)
+    }
+
     /// Makes this device's primary context current for the calling thread until the guard is dropped. When it already
     /// is, this costs one cheap question.
     ///
@@ -34,6 +45,7 @@ impl Device {
     /// Whatever the driver says; kind `Forked` in a forked child.
     pub fn bind(&self) -> Result<ContextGuard> {
         let context = self.context()?;
+        BOUND.set(Some(self.0));
         let table = self.table();
         let mut current: CUcontext = core::ptr::null_mut();
         // SAFETY: the driver is initialised, since the device exists; the call writes one pointer.
@@ -67,9 +79,12 @@ impl Device {
         let context = self.bind()?;
         stream::not_capturing_in("synchronize", &Stream::legacy(self), &context)?;
         let table = self.table();
+        let launched = self.recent().launched();
         // SAFETY: this device's context is current, by the guard.
         let status = relaxed_capture(|| unsafe { (table.cuCtxSynchronize)() });
-        stream::check_wait(table, "cuCtxSynchronize", status)
+        stream::check_wait(table, "cuCtxSynchronize", status)?;
+        self.recent().all_ended(launched);
+        Ok(())
     }
 
     /// The device whose context is current for the calling thread, whoever made it so: its primary context, or another one

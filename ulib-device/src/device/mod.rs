@@ -23,6 +23,7 @@ pub use settings::PrimaryState;
 pub use stack::Context;
 
 use crate::driver::{Driver, Unavailable, check, relaxed_capture};
+use crate::launch::Recent;
 use crate::module::Cache;
 use crate::stream::Stream;
 use crate::sys;
@@ -71,6 +72,7 @@ struct Inner {
     resource: ResourceSlot,
     drop_errors: DropErrors,
     modules: Cache,
+    recent: Recent,
     /// The legacy stream, once somebody has asked for it.
     legacy: OnceLock<Stream>,
     /// For copies that the host waits for, once there was one.
@@ -207,6 +209,11 @@ impl Device {
         Some(self.0.copies.get_or_init(|| made))
     }
 
+    /// The last launches.
+    pub(crate) fn recent(&self) -> &'static Recent {
+        &self.0.recent
+    }
+
     /// Modules already loaded for embedded kernels.
     pub(crate) fn module_cache(&self) -> &'static Cache {
         &self.0.modules
@@ -253,6 +260,7 @@ impl Inner {
             resource: ResourceSlot::default(),
             drop_errors: DropErrors::default(),
             modules: Cache::default(),
+            recent: Recent::default(),
             legacy: OnceLock::new(),
             copies: OnceLock::new(),
         })

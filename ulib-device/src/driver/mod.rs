@@ -100,6 +100,11 @@ impl Driver {
         Self::get_or_open(|| unsafe { loader::start("installed entry points", Box::new(resolver)) })
     }
 
+    /// Whether somebody has asked for the driver already.
+    pub(crate) fn is_asked_for() -> bool {
+        DRIVER.get().is_some()
+    }
+
     fn get_or_open(
         open: impl FnOnce() -> std::result::Result<Self, Unavailable>,
     ) -> std::result::Result<&'static Self, &'static Unavailable> {

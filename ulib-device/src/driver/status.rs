@@ -1,5 +1,7 @@
 //! Status codes of the driver, turned into errors.
 
+use crate::Device;
+use crate::launch::is_late;
 use crate::sys::{CUresult, Table};
 use core::ffi::{CStr, c_char};
 use ulib_core::{Error, ErrorKind, Result};
@@ -9,12 +11,18 @@ use ulib_core::{Error, ErrorKind, Result};
 /// # Errors
 /// Kind `Driver` with the code and the name of the call, or `OutOfMemory` (with both byte counts 0, as the status
 /// does not tell them) for code 2. The message has the driver's own name and text for the code; a code that the
-/// driver does not know is printed as a number.
+/// driver does not know is printed as a number. Where a kernel has failed that was launched before, the launch is named that
+/// has most likely done it.
 pub fn check(table: &Table, call: &'static str, status: CUresult) -> Result<()> {
     if status == CUresult::CUDA_SUCCESS {
         return Ok(());
     }
-    let words = describe(table, status);
+    let mut words = describe(table, status);
+    if is_late(status)
+        && let Some(blame) = Device::last_bound().and_then(|device| device.recent().blame())
+    {
+        words = format!("{words} ({blame})");
+    }
     Err(match status {
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
             Error::in_op(ErrorKind::OutOfMemory { needs: 0, free: 0 }, call, words)

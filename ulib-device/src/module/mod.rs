@@ -21,6 +21,7 @@ pub use linker::Linker;
 use crate::compiler::Image;
 use crate::device::Device;
 use crate::driver::{check, relaxed_capture};
+use crate::report::{Counted, Kind};
 use crate::sys::{CUdeviceptr, CUmodule, CUresult};
 use std::ffi::CString;
 use std::sync::Arc;
@@ -36,6 +37,7 @@ struct Inner {
     device: Device,
     /// The driver's handle as an integer: it is only ever handed to the driver, so any thread may hold it.
     raw: usize,
+    _counted: Counted,
 }
 
 impl Module {
@@ -138,6 +140,7 @@ impl Module {
         Ok(Self(Arc::new(Inner {
             device: device.clone(),
             raw: module as usize,
+            _counted: Counted::new(Kind::Module),
         })))
     }
 

@@ -3,11 +3,15 @@
 //! Reading order: [`current`] (which device a call is about), [`errors`] (which exception), then one file or folder for each
 //! kind of object.
 
+mod callbacks;
 mod context;
 mod current;
 mod device;
 mod errors;
+mod event;
 mod memory;
+mod report;
+mod stream;
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -29,7 +33,9 @@ pub(crate) fn load_cuda(py: Python<'_>) -> PyResult<()> {
 fn classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<context::PyContext>()?;
     module.add_class::<device::PyDevice>()?;
-    module.add_class::<device::PyPeerAccess>()
+    module.add_class::<device::PyPeerAccess>()?;
+    module.add_class::<event::PyEvent>()?;
+    module.add_class::<stream::PyStream>()
 }
 
 fn functions(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -40,5 +46,6 @@ fn functions(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(current::stop_profiler, module)?)?;
     module.add_function(wrap_pyfunction!(current::init, module)?)?;
     module.add_function(wrap_pyfunction!(current::mem_get_info, module)?)?;
+    module.add_function(wrap_pyfunction!(report::live_objects, module)?)?;
     memory::register(module)
 }

@@ -44,7 +44,8 @@ fn elapsed(call: &Call<'_>, start: CUevent, end: CUevent) -> Outcome<f32> {
 
 entries! {
     fn cuEventCreate[event](event: *mut CUevent, flags: c_uint) Context |call| {
-        if flags > 7 {
+        // An event for several processes has no clock.
+        if flags > 7 || flags & 6 == 4 {
             return Err(code::INVALID_VALUE);
         }
         let handle = call.new_handle(Tag::Event);

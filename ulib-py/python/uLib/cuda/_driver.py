@@ -62,8 +62,11 @@ from ._native import (
 from ._native import (
     Context,
     Device,
+    Event,
     PeerAccess,
+    Stream,
     get_version,
+    live_objects,
     start_profiler,
     stop_profiler,
 )
@@ -138,7 +141,10 @@ __all__ += [
 __all__ += [
     "Context",
     "Device",
+    "Event",
     "PeerAccess",
+    "Stream",
+    "live_objects",
     "get_version",
     "have_gl_ext",
     "initialize_profiler",

@@ -9,7 +9,7 @@ mod copies;
 mod device;
 mod fills;
 mod host;
-mod on;
+pub(crate) mod on;
 mod pending;
 pub(super) mod pointer;
 mod pools;

@@ -5,6 +5,7 @@ use ulib_core::Result;
 use ulib_device::{Device, Stream};
 
 use crate::cuda::errors::logic;
+use crate::cuda::stream::PyStream;
 use crate::stream::handle_of;
 
 /// What a program gives as a stream, before the device is known.
@@ -24,8 +25,11 @@ impl On {
         let Some(stream) = stream.filter(|stream| !stream.is_none()) else {
             return Ok(Self::Legacy);
         };
+        if let Ok(ours) = stream.cast::<PyStream>() {
+            return Ok(Self::Ours(ours.get().inner()?));
+        }
         if let Ok(ours) = stream.cast::<crate::stream::Stream>() {
-            return Ok(Self::Ours(ours.get().inner()?.clone()));
+            return Ok(Self::Ours(ours.get().inner()?));
         }
         let (handle, keep) = handle_of(op, stream)?;
         let handle = usize::try_from(handle.0)

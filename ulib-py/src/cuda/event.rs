@@ -1,0 +1,139 @@
+//! [`PyEvent`]: a point in a stream.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyTuple};
+use ulib_device::Event;
+use ulib_device::sys::CUevent_flags;
+
+use super::current;
+use super::errors::{IntoCudaResult, logic};
+use super::memory::on::On;
+use crate::cell::drop_detached;
+
+/// A point in a stream of the current device, to be waited for and timed. ``flags`` are :class:`event_flags`.
+#[pyclass(frozen, weakref, name = "Event", module = "uLib.cuda.driver")]
+pub(crate) struct PyEvent(Mutex<Option<Arc<Event>>>);
+
+impl PyEvent {
+    fn of(event: Event) -> Self {
+        Self(Mutex::new(Some(Arc::new(event))))
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Option<Arc<Event>>> {
+        // Held for a moment only, without waiting for anything.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The event itself.
+    pub(crate) fn inner(&self) -> PyResult<Arc<Event>> {
+        self.slot()
+            .clone()
+            .ok_or_else(|| logic("Event: it has been closed"))
+    }
+}
+
+impl Drop for PyEvent {
+    fn drop(&mut self) {
+        let event = self.slot().take();
+        drop_detached(event);
+    }
+}
+
+#[pymethods]
+impl PyEvent {
+    #[new]
+    #[pyo3(signature = (flags=0))]
+    fn new(py: Python<'_>, flags: u32) -> PyResult<Self> {
+        py.detach(|| Event::with_flags(&current::device()?, CUevent_flags(flags)))
+            .cuda()
+            .map(Self::of)
+    }
+
+    /// The event of another process that gave ``ipc_handle()``, on the current device.
+    #[staticmethod]
+    fn from_ipc_handle(py: Python<'_>, handle: Vec<u8>) -> PyResult<Self> {
+        py.detach(|| Event::from_ipc(&current::device()?, &handle))
+            .cuda()
+            .map(Self::of)
+    }
+
+    /// What another process makes the event from. It is one with the flags INTERPROCESS and DISABLE_TIMING.
+    fn ipc_handle<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyByteArray>> {
+        let event = self.inner()?;
+        let handle = py.detach(|| event.ipc_handle()).cuda()?;
+        Ok(PyByteArray::new(py, &handle))
+    }
+
+    /// Puts the event at the present end of the stream, by default of the default stream, and returns it.
+    #[pyo3(signature = (stream=None))]
+    fn record<'py>(
+        slf: PyRef<'py, Self>,
+        py: Python<'py>,
+        stream: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<PyRef<'py, Self>> {
+        const OP: &str = "Event.record";
+        let event = slf.inner()?;
+        let on = On::of(OP, stream)?;
+        py.detach(|| event.record(&on.stream(OP, event.device())?))
+            .cuda()?;
+        Ok(slf)
+    }
+
+    /// Waits until the event is reached, and returns it.
+    fn synchronize<'py>(slf: PyRef<'py, Self>, py: Python<'py>) -> PyResult<PyRef<'py, Self>> {
+        let event = slf.inner()?;
+        py.detach(|| event.synchronize()).cuda()?;
+        Ok(slf)
+    }
+
+    /// Whether the event is reached.
+    fn query(&self, py: Python<'_>) -> PyResult<bool> {
+        let event = self.inner()?;
+        py.detach(|| event.is_done()).cuda()
+    }
+
+    /// Milliseconds from the other event to this one.
+    fn time_since(&self, py: Python<'_>, event: &Self) -> PyResult<f32> {
+        let (this, other) = (self.inner()?, event.inner()?);
+        py.detach(|| this.elapsed_ms(&other)).cuda()
+    }
+
+    /// Milliseconds from this event to the other one.
+    fn time_till(&self, py: Python<'_>, event: &Self) -> PyResult<f32> {
+        event.time_since(py, self)
+    }
+
+    /// Gives the event up; what waits for it already goes on waiting.
+    fn close(&self) {
+        let event = self.slot().take();
+        drop_detached(event);
+    }
+
+    /// The driver's handle, an integer.
+    #[getter]
+    fn handle(&self) -> PyResult<usize> {
+        Ok(self.inner()?.handle() as usize)
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
+        self.close();
+    }
+
+    fn __repr__(&self) -> String {
+        match self.inner() {
+            Ok(event) => format!(
+                "<uLib.cuda.driver.Event {:#x} on {}>",
+                event.handle() as usize,
+                event.device()
+            ),
+            Err(_) => "<uLib.cuda.driver.Event, closed>".to_owned(),
+        }
+    }
+}
