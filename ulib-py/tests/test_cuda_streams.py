@@ -143,6 +143,7 @@ def test_closed_streams_and_events_say_so(gpu):
 
 def test_anything_is_freed_on_any_thread(gpu):
     before = cuda.live_objects()
+    uLib.device.errors()
     made = [cuda.Stream(), cuda.Event(), cuda.Stream(1)]
     made.append(cuda.Event().record(made[0]))
     thread = threading.Thread(target=made.clear)
