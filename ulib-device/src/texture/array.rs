@@ -9,7 +9,7 @@ use ulib_core::{Error, Result};
 use super::{ArrayDescriptor, Texel};
 use crate::copy::{Extent, Pitch, Source, Target, copy_from_array, copy_to_array};
 use crate::driver::{check, missing_entry, relaxed_capture};
-use crate::memory::{Access, DeviceBytes};
+use crate::memory::{Access, DeviceBytes, with_room};
 use crate::sys::{CUDA_ARRAY3D_DESCRIPTOR, CUarray, CUresult};
 use crate::{Device, Stream};
 
@@ -81,10 +81,12 @@ impl Array {
             .ok_or_else(|| missing_entry("cuArray3DCreate_v2", "3.2"))?;
         let wanted = descriptor.raw();
         let mut raw: CUarray = core::ptr::null_mut();
-        relaxed_capture(|| {
-            // SAFETY: the device's context is current, by the guard; the call reads the descriptor and writes one pointer.
-            let status = unsafe { create(&raw mut raw, &raw const wanted) };
-            check(table, "cuArray3DCreate_v2", status)
+        with_room(device, || {
+            relaxed_capture(|| {
+                // SAFETY: the device's context is current, by the guard; the call reads the descriptor and writes one pointer.
+                let status = unsafe { create(&raw mut raw, &raw const wanted) };
+                check(table, "cuArray3DCreate_v2", status)
+            })
         })?;
         let owner = Owner {
             device: device.clone(),

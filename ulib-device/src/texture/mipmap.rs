@@ -11,6 +11,7 @@ use ulib_core::{Error, Result};
 use super::{Array, ArrayDescriptor, ArrayKind};
 use crate::Device;
 use crate::driver::{check, missing_entry, relaxed_capture};
+use crate::memory::with_room;
 use crate::sys::{CUarray, CUmipmappedArray, CUresult};
 
 /// An array at several resolutions: level 0 is the whole, each next one half as wide, high and (unless it has layers)
@@ -69,10 +70,12 @@ impl MipmappedArray {
         };
         let wanted = descriptor.raw();
         let mut raw: CUmipmappedArray = core::ptr::null_mut();
-        relaxed_capture(|| {
-            // SAFETY: the device's context is current, by the guard; the call reads the descriptor and writes a pointer.
-            let status = unsafe { create(&raw mut raw, &raw const wanted, levels) };
-            check(table, "cuMipmappedArrayCreate", status)
+        with_room(device, || {
+            relaxed_capture(|| {
+                // SAFETY: the device's context is current, by the guard; the call reads the descriptor and writes a pointer.
+                let status = unsafe { create(&raw mut raw, &raw const wanted, levels) };
+                check(table, "cuMipmappedArrayCreate", status)
+            })
         })?;
         let whole = Arc::new(Owner {
             device: device.clone(),

@@ -12,6 +12,7 @@ mod event;
 mod memory;
 mod report;
 mod stream;
+mod texture;
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -47,5 +48,6 @@ fn functions(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(current::init, module)?)?;
     module.add_function(wrap_pyfunction!(current::mem_get_info, module)?)?;
     module.add_function(wrap_pyfunction!(report::live_objects, module)?)?;
-    memory::register(module)
+    memory::register(module)?;
+    texture::register(module)
 }

@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from ._arrays import (
+    ArrayDescriptor,
+    ArrayDescriptor3D,
+    dtype_to_array_format,
+    gpuarray_to_array,
+    make_multichannel_2d_array,
+    matrix_to_array,
+    np_to_array,
+)
 from ._enums import *
 from ._errors import CompileError, Error, LaunchError, LogicError, MemoryError, RuntimeError
 from ._memory import (
@@ -70,7 +79,22 @@ from ._native import (
     start_profiler,
     stop_profiler,
 )
+from ._native import (
+    Array,
+    MipmappedArray,
+    SurfaceObject,
+    TextureObject,
+    memcpy_atoa,
+    memcpy_atod,
+    memcpy_dtoa,
+    py_memcpy_atoh,
+    py_memcpy_htoa,
+)
 from ._process import have_gl_ext, initialize_profiler
+from ._textures import SurfaceReference, TextureReference, bind_array_to_texref, matrix_to_texref
+
+memcpy_htoa = py_memcpy_htoa
+memcpy_atoh = py_memcpy_atoh
 
 __all__ = [
     "CompileError",
@@ -183,4 +207,29 @@ __all__ += [
     "TRSF_NORMALIZED_COORDINATES",
     "TRSF_READ_AS_INTEGER",
     "TR_DEFAULT",
+]
+# Arrays, textures, surfaces.
+__all__ += [
+    "Array",
+    "ArrayDescriptor",
+    "ArrayDescriptor3D",
+    "MipmappedArray",
+    "SurfaceObject",
+    "SurfaceReference",
+    "TextureObject",
+    "TextureReference",
+    "bind_array_to_texref",
+    "dtype_to_array_format",
+    "gpuarray_to_array",
+    "make_multichannel_2d_array",
+    "matrix_to_array",
+    "matrix_to_texref",
+    "memcpy_atoa",
+    "memcpy_atod",
+    "memcpy_atoh",
+    "memcpy_dtoa",
+    "memcpy_htoa",
+    "np_to_array",
+    "py_memcpy_atoh",
+    "py_memcpy_htoa",
 ]

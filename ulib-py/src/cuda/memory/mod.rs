@@ -4,7 +4,7 @@
 //! device, and host bytes), [`on`] (which stream), [`transfer`] (a copy or a fill, now or on a stream), then one file for each
 //! kind of object.
 
-mod buffer;
+pub(super) mod buffer;
 mod copies;
 mod device;
 mod fills;
@@ -15,7 +15,7 @@ pub(super) mod pointer;
 mod pools;
 mod query;
 mod slot;
-mod transfer;
+pub(super) mod transfer;
 
 use pyo3::prelude::*;
 

@@ -24,7 +24,7 @@ pub(super) fn queue(
 }
 
 /// The memory of `pointer` as bytes of which `len` are used, for one call that waits for its work.
-pub(super) fn bytes(pointer: &Pointer, device: &Device, len: usize) -> Result<Arc<DeviceBytes>> {
+pub(crate) fn bytes(pointer: &Pointer, device: &Device, len: usize) -> Result<Arc<DeviceBytes>> {
     if let Some(owner) = pointer.owner() {
         return Ok(Arc::clone(owner));
     }

@@ -1,0 +1,280 @@
+"""Texture and surface references: names in a program's source that are bound to memory from outside.
+
+A program that declares ``texture<float, 2> tex;`` or ``surface<void, 2> surf;`` at file scope has a variable of that name, which
+holds the number of a texture or surface object. What is bound to the reference becomes such an object at the next launch.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ._arrays import ArrayDescriptor, matrix_to_array
+from ._enums import (
+    TRSF_NORMALIZED_COORDINATES,
+    TRSF_READ_AS_INTEGER,
+    address_mode,
+    array_format,
+    device_attribute,
+    filter_mode,
+)
+from ._errors import LogicError
+from ._native import (
+    Array,
+    Context,
+    SurfaceObject,
+    TextureObject,
+    memcpy_htod,
+    memset_d32_async,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+__all__ = ["SurfaceReference", "TextureReference", "bind_array_to_texref", "matrix_to_texref"]
+
+_Mode = TypeVar("_Mode", address_mode, filter_mode)
+_ITEM = {1: 1, 2: 2, 3: 4, 8: 1, 9: 2, 10: 4, 16: 2, 32: 4}
+
+
+class _Reference:
+    """A variable of a program, of 64 bits, that holds the number of an object."""
+
+    def __init__(self) -> None:
+        self._name: str | None = None
+        self._address = 0
+        self._module: Any = None
+        self._object: TextureObject | SurfaceObject | None = None
+        self._changed = True
+        # The streams that have read the variable since it was written for all, and the one that a write waits in.
+        self._readers: set[int] = set()
+        self._written_in: int | None = None
+
+    def _bind(self, module: Any, name: str) -> None:
+        """Makes this the reference ``name`` of a loaded program."""
+        address, size = module.get_global(name)
+        if size != 8:
+            raise LogicError(f"{type(self).__name__}: the variable {name!r} has {size} bytes; a reference has 8")
+        self._module, self._name, self._address = module, name, int(address)
+
+    def _make(self) -> TextureObject | SurfaceObject:
+        raise NotImplementedError
+
+    def _use(self, stream: Any = None) -> None:
+        """Prepares the variable for a launch in ``stream``."""
+        if self._name is None:
+            raise LogicError(f"{type(self).__name__}: it belongs to no program; get_texref and get_surfref of a module give one that does")
+        here = _number(stream)
+        if self._changed or self._object is None:
+            made = self._make()
+            self._write(made.handle, stream, here)
+            # The object before goes now, after a wait for the kernels that use it.
+            self._object, self._changed = made, False
+        elif self._written_in not in (None, here):
+            Context.synchronize()
+            self._written_in = None
+        self._readers.add(here)
+
+    def _write(self, handle: int, stream: Any, here: int) -> None:
+        if self._readers <= {here} and self._written_in in (None, here):
+            # In order with all that reads it, also in a stream that is being captured.
+            memset_d32_async(self._address, handle & 0xFFFFFFFF, 1, stream)
+            memset_d32_async(self._address + 4, handle >> 32, 1, stream)
+            self._written_in = here
+        else:
+            Context.synchronize()
+            memcpy_htod(self._address, handle.to_bytes(8, "little"))
+            self._readers, self._written_in = set(), None
+
+
+def _number(stream: Any) -> int:
+    if stream is None:
+        return 0
+    handle = getattr(stream, "handle", None)
+    if handle is None:
+        handle = stream.__cuda_stream__()[1] if hasattr(stream, "__cuda_stream__") else stream
+    return operator.index(handle)
+
+
+class TextureReference(_Reference):
+    """A texture that a program declares: ``texture<float, 2> tex;``. ``module.get_texref('tex')`` gives it.
+
+    It keeps what is bound to it, and its settings hold from the next launch on.
+    """
+
+    __module__ = "uLib.cuda.driver"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._array: Array | None = None
+        self._memory: dict[str, Any] | None = None
+        self._keep: Any = None
+        self._format = array_format(array_format.FLOAT)
+        self._channels = 1
+        self._address_modes = [address_mode(address_mode.CLAMP)] * 3
+        self._filter = filter_mode(filter_mode.POINT)
+        self._flags = 0
+
+    def set_array(self, array: Array) -> None:
+        """Binds an array, whose format it takes over."""
+        descr = array.get_descriptor()
+        self._array, self._memory, self._keep = array, None, None
+        self._format, self._channels = descr.format, descr.num_channels
+        self._changed = True
+
+    def get_array(self) -> Array:
+        """The array that is bound."""
+        if self._array is None:
+            raise LogicError("TextureReference: no array is bound")
+        return self._array
+
+    def set_address(self, devptr: Any, bytes: int, allow_offset: bool = False) -> int:
+        """Binds ``bytes`` bytes of linear memory, read by index (``tex1Dfetch``). Answers the bytes that the device begins
+        before ``devptr``, since it can't begin anywhere; with ``allow_offset`` they may be more than 0, and a kernel adds
+        them."""
+        address, length = _address(devptr), operator.index(bytes)
+        alignment = int(Context.get_device().get_attribute(device_attribute.TEXTURE_ALIGNMENT))
+        offset = address % alignment
+        if offset and not allow_offset:
+            raise LogicError(
+                f"TextureReference.set_address: devptr is {address:#x}, expected a multiple of {alignment} bytes, or allow_offset"
+            )
+        self._array, self._keep = None, devptr
+        self._memory = {"resource": address - offset if offset else devptr, "bytes": length + offset}
+        self._changed = True
+        return offset
+
+    def set_address_2d(self, devptr: Any, descr: ArrayDescriptor, pitch: int) -> None:
+        """Binds rows of linear memory, ``pitch`` bytes apart, that look as ``descr`` says."""
+        self._array, self._keep = None, devptr
+        self._memory = {
+            "resource": devptr,
+            "width": operator.index(descr.width),
+            "height": operator.index(descr.height),
+            "pitch": operator.index(pitch),
+        }
+        self._format, self._channels = descr.format, descr.num_channels
+        self._changed = True
+
+    def set_format(self, fmt: int, num_components: int) -> None:
+        """What texels of linear memory are."""
+        found, channels = array_format(fmt), operator.index(num_components)
+        if int(found) not in _ITEM or channels not in (1, 2, 4):
+            raise LogicError(f"TextureReference.set_format: {channels} components of {found!r} are no texel")
+        self._format, self._channels = found, channels
+        self._changed = True
+
+    def get_format(self) -> tuple[array_format, int]:
+        """What texels are: the type of each number, and how many there are."""
+        return self._format, self._channels
+
+    def set_address_mode(self, dim: int, am: int) -> None:
+        """What lies beyond the edges along one axis."""
+        self._address_modes[_axis(dim)] = _known(address_mode, am)
+        self._changed = True
+
+    def get_address_mode(self, dim: int) -> address_mode:
+        """What lies beyond the edges along one axis."""
+        return self._address_modes[_axis(dim)]
+
+    def set_filter_mode(self, fm: int) -> None:
+        """What lies between texels."""
+        self._filter = _known(filter_mode, fm)
+        self._changed = True
+
+    def get_filter_mode(self) -> filter_mode:
+        """What lies between texels."""
+        return self._filter
+
+    def set_flags(self, flags: int) -> None:
+        """``TRSF_READ_AS_INTEGER`` and ``TRSF_NORMALIZED_COORDINATES``, or both, or 0: without the first, integers of 8 and
+        16 bits are read as floats up to 1."""
+        number = operator.index(flags)
+        if number & ~(TRSF_READ_AS_INTEGER | TRSF_NORMALIZED_COORDINATES):
+            raise LogicError(f"TextureReference.set_flags: flags is {number}, expected 0 to 3")
+        self._flags = number
+        self._changed = True
+
+    def get_flags(self) -> int:
+        """The flags."""
+        return self._flags
+
+    def _make(self) -> TextureObject:
+        how: dict[str, Any] = {
+            "address_mode": [int(mode) for mode in self._address_modes],
+            "filter_mode": int(self._filter),
+            "normalized_float": not self._flags & TRSF_READ_AS_INTEGER,
+            "normalized_coords": bool(self._flags & TRSF_NORMALIZED_COORDINATES),
+        }
+        if self._array is not None:
+            return TextureObject(self._array, **how)
+        if self._memory is None:
+            raise LogicError(f"TextureReference: nothing is bound to {self._name!r}; set_array, set_address and set_address_2d do")
+        what = dict(self._memory)
+        resource, length = what.pop("resource"), what.pop("bytes", None)
+        if length is not None:
+            what["width"] = length // (_ITEM[int(self._format)] * self._channels)
+        return TextureObject(resource, format=int(self._format), num_channels=self._channels, **what, **how)
+
+
+class SurfaceReference(_Reference):
+    """A surface that a program declares: ``surface<void, 2> surf;``. ``module.get_surfref('surf')`` gives it."""
+
+    __module__ = "uLib.cuda.driver"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._array: Array | None = None
+
+    def set_array(self, array: Array, flags: int = 0) -> None:
+        """Binds an array that kernels may write (``array3d_flags.SURFACE_LDST``), and keeps it."""
+        if operator.index(flags) != 0:
+            raise LogicError(f"SurfaceReference.set_array: flags is {flags}, expected 0")
+        if not array.get_descriptor_3d().flags & 2:
+            raise LogicError("SurfaceReference.set_array: array was made without array3d_flags.SURFACE_LDST")
+        self._array, self._changed = array, True
+
+    def get_array(self) -> Array:
+        """The array that is bound."""
+        if self._array is None:
+            raise LogicError("SurfaceReference: no array is bound")
+        return self._array
+
+    def _make(self) -> SurfaceObject:
+        if self._array is None:
+            raise LogicError(f"SurfaceReference: nothing is bound to {self._name!r}; set_array does")
+        return SurfaceObject(self._array)
+
+
+def _axis(dim: int) -> int:
+    axis = operator.index(dim)
+    if not 0 <= axis < 3:
+        raise LogicError(f"TextureReference: dim is {axis}, expected 0, 1 or 2")
+    return axis
+
+
+def _known(kind: type[_Mode], number: int) -> _Mode:
+    found = kind(number)
+    if found.name is None:
+        raise LogicError(f"TextureReference: {found!r} is unknown; expected one of {', '.join(kind.names)}")
+    return found
+
+
+def _address(devptr: Any) -> int:
+    seen = getattr(devptr, "__cuda_array_interface__", None)
+    if seen is not None:
+        return int(seen["data"][0])
+    return operator.index(getattr(devptr, "gpudata", devptr))
+
+
+def bind_array_to_texref(ary: Array, texref: TextureReference) -> None:
+    """Binds an array, clamped at the edges, to be read at the nearest texel."""
+    texref.set_array(ary)
+    texref.set_address_mode(0, address_mode.CLAMP)
+    texref.set_address_mode(1, address_mode.CLAMP)
+    texref.set_filter_mode(filter_mode.POINT)
+
+
+def matrix_to_texref(matrix: ArrayLike, texref: TextureReference, order: str) -> None:
+    """Makes an array of a matrix (``matrix_to_array``) and binds it (``bind_array_to_texref``)."""
+    bind_array_to_texref(matrix_to_array(matrix, order), texref)

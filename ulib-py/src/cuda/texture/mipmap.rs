@@ -1,0 +1,77 @@
+//! `MipmappedArray`.
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use ulib_device::texture::MipmappedArray;
+
+use super::array::PyArray;
+use super::given::{count, described, descriptor, small};
+use super::held::Held;
+use crate::args::Int;
+use crate::cuda::current;
+use crate::cuda::errors::IntoCudaResult;
+
+/// An array at several resolutions, made from an ``ArrayDescriptor3D`` of the largest: each level is an ``Array`` half as large as the
+/// one before, to be filled one by one.
+#[pyclass(frozen, weakref, name = "MipmappedArray", module = "uLib.cuda.driver")]
+pub(super) struct PyMipmappedArray(Held<MipmappedArray>);
+
+const CLASS: &str = "MipmappedArray";
+
+impl PyMipmappedArray {
+    /// The array, as long as it is not freed.
+    pub(super) fn array(&self) -> PyResult<MipmappedArray> {
+        self.0.get(CLASS)
+    }
+}
+
+#[pymethods]
+impl PyMipmappedArray {
+    #[new]
+    fn new(py: Python<'_>, descr: &Bound<'_, PyAny>, levels: Int) -> PyResult<Self> {
+        let wanted = descriptor(CLASS, descr)?;
+        let levels = small(CLASS, "levels", count(CLASS, "levels", levels)?)?;
+        let made = py.detach(|| MipmappedArray::new(&current::device()?, wanted, levels));
+        Ok(Self(Held::new(made.cuda()?)))
+    }
+
+    /// Frees it as soon as no level and no texture needs it. A second time is a ``LogicError``.
+    fn free(&self, py: Python<'_>) -> PyResult<()> {
+        self.0.free(py, CLASS)
+    }
+
+    /// As ``free``, and nothing where that has happened already.
+    fn close(&self, py: Python<'_>) {
+        self.0.close(py);
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) {
+        self.0.close(py);
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        Ok(self.array()?.levels().len())
+    }
+
+    /// One level; 0 is the largest.
+    fn level(&self, index: Int) -> PyResult<PyArray> {
+        let index = count("MipmappedArray.level", "index", index)?;
+        Ok(PyArray::of(self.array()?.level(index).cuda()?.clone()))
+    }
+
+    /// What the largest level looks like.
+    fn get_descriptor_3d<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        described(py, self.array()?.descriptor(), true)
+    }
+
+    /// The driver's ``CUmipmappedArray``, as an integer.
+    #[getter]
+    fn handle(&self) -> PyResult<usize> {
+        Ok(self.array()?.handle() as usize)
+    }
+}

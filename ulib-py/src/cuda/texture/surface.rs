@@ -1,0 +1,67 @@
+//! `SurfaceObject`.
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use ulib_device::texture::SurfaceObject;
+
+use super::array::PyArray;
+use super::held::Held;
+use crate::cuda::errors::IntoCudaResult;
+
+/// A surface over an ``Array`` that was made with ``array3d_flags.SURFACE_LDST``, through which kernels read and write it: an
+/// argument for a parameter of type ``cudaSurfaceObject_t``, an integer of 64 bits.
+///
+/// It keeps the array, and is destroyed after the kernels that use it.
+#[pyclass(frozen, weakref, name = "SurfaceObject", module = "uLib.cuda.driver")]
+pub(super) struct PySurface(Held<SurfaceObject>);
+
+const CLASS: &str = "SurfaceObject";
+
+#[pymethods]
+impl PySurface {
+    #[new]
+    fn new(py: Python<'_>, array: &Bound<'_, PyArray>) -> PyResult<Self> {
+        let array = array.get().array()?;
+        let made = py.detach(|| SurfaceObject::new(&array));
+        Ok(Self(Held::new(made.cuda()?)))
+    }
+
+    /// Destroys the object. A second time is a ``LogicError``.
+    fn free(&self, py: Python<'_>) -> PyResult<()> {
+        self.0.free(py, CLASS)
+    }
+
+    /// As ``free``, and nothing where that has happened already.
+    fn close(&self, py: Python<'_>) {
+        self.0.close(py);
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) {
+        self.0.close(py);
+    }
+
+    /// What kernels are given.
+    #[getter]
+    fn handle(&self) -> PyResult<u64> {
+        Ok(self.0.get(CLASS)?.handle())
+    }
+
+    fn __int__(&self) -> PyResult<u64> {
+        self.handle()
+    }
+
+    fn __index__(&self) -> PyResult<u64> {
+        self.handle()
+    }
+
+    /// The array that it writes.
+    #[getter]
+    fn array(&self) -> PyResult<PyArray> {
+        Ok(PyArray::of(self.0.get(CLASS)?.array().clone()))
+    }
+}
