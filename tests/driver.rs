@@ -33,6 +33,8 @@ mod loading;
 mod modules;
 #[path = "driver/processes.rs"]
 mod processes;
+#[path = "driver/references.rs"]
+mod references;
 #[path = "driver/report.rs"]
 mod report;
 #[path = "driver/scopes.rs"]

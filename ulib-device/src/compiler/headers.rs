@@ -22,4 +22,6 @@ headers! {
     "float.h": "float.h" "cfloat";
     "limits.h": "limits.h" "climits";
     "pycuda-complex.hpp": "pycuda-complex.hpp";
+    "../../texture/references/helpers.hpp": "pycuda-helpers.hpp";
+    "../../texture/references/references.cuh": "ulib/texture_references.cuh";
 }

@@ -9,6 +9,7 @@ use super::includes::{Folder, Headers, includes_anything};
 use super::library::{COMPILATION, Compiler, INVALID_OPTION, Nvrtc, SUCCESS};
 use super::options::NvccOptions;
 use super::target::Target;
+use crate::texture::references;
 use std::borrow::Cow;
 use std::ffi::CString;
 use std::path::PathBuf;
@@ -21,7 +22,8 @@ const RULES: &str = "uLib programs 1";
 /// A program and how it is to be compiled; made by [`Compiler::program`].
 ///
 /// Options are taken in nvcc's spelling, see [`NvccOptions`]. Programs may include headers of the folders given, of the
-/// toolkit where it is installed, and small ones of the C library (`stdint.h`, `stdio.h`, `math.h`, ...) everywhere.
+/// toolkit where it is installed, and small ones of the C library (`stdint.h`, `stdio.h`, `math.h`, ...) everywhere. They may
+/// declare texture and surface references, see [`references`].
 #[derive(Clone, Debug)]
 pub struct Program<'a> {
     compiler: Compiler,
@@ -163,6 +165,10 @@ impl<'a> Program<'a> {
             self.source.as_bytes(),
             if self.extern_c { b"C" } else { b"C++" },
         ];
+        let prefix = references::prefix(self.source);
+        if let Some(prefix) = &prefix {
+            parts.extend([b"references", prefix.as_bytes()]);
+        }
         for list in [&sorted.options, &sorted.before, &self.names] {
             parts.push(b"list");
             parts.extend(list.iter().map(String::as_bytes));
@@ -204,6 +210,10 @@ impl<'a> Program<'a> {
             Cow::Owned(in_extern_c(self.source, self.name))
         } else {
             Cow::Borrowed(self.source)
+        };
+        let text = match references::prefix(self.source) {
+            Some(prefix) => Cow::Owned(format!("{prefix}#line 1 \"{}\"\n{text}", self.name)),
+            None => text,
         };
         let mut options = vec![format!("--gpu-architecture={target}")];
         options.extend(sorted.options.iter().cloned());

@@ -8,6 +8,7 @@
 //! | bytes to, from and between arrays | [`copy_to_array`](crate::copy::copy_to_array) and its kin |
 //! | how a texture is read | [`Sampling`] |
 //! | what a kernel is given | [`TextureObject`], [`SurfaceObject`] |
+//! | names in a program's source that stand for them | [`references`] |
 //!
 //! Everything keeps alive what it depends on, and is destroyed after the work that uses it.
 
@@ -16,6 +17,7 @@ mod descriptor;
 mod format;
 mod mipmap;
 mod object;
+pub mod references;
 mod sampling;
 mod surface;
 
