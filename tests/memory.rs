@@ -30,12 +30,16 @@ mod faults;
 mod fills;
 #[path = "memory/forks.rs"]
 mod forks;
+#[path = "memory/host.rs"]
+mod host;
 #[path = "memory/kept.rs"]
 mod kept;
 #[path = "memory/linear.rs"]
 mod linear;
 #[path = "memory/mailbox.rs"]
 mod mailbox;
+#[path = "memory/managed.rs"]
+mod managed;
 #[path = "memory/owners.rs"]
 mod owners;
 #[path = "memory/pending.rs"]

@@ -250,6 +250,11 @@ impl Stream {
         PER_THREAD_ID | (u64::from(self.0.device.ordinal()) << 48) | thread
     }
 
+    /// Whether it is the default stream that waits for others and lets them wait.
+    pub(crate) fn is_legacy(&self) -> bool {
+        matches!(self.0.raw, 0 | LEGACY)
+    }
+
     /// Whether the stream lives as long as this value and its clones, on any thread, without anybody's promise.
     pub(crate) fn is_kept(&self) -> bool {
         self.0.owned || matches!(self.0.raw, 0 | LEGACY) || self.0.owner.is_some()

@@ -63,7 +63,8 @@ impl Use {
             return Ok(());
         }
         let into_graph = next.is_capturing()?;
-        if into_graph && !self.stream.is_capturing()? {
+        // The default stream is never part of a graph, though it says that it is being captured while it cannot be used.
+        if into_graph && (self.stream.is_legacy() || !self.stream.is_capturing()?) {
             return self.synchronize();
         }
         if self.after.is_none() {

@@ -11,6 +11,7 @@ from . import _native
 from ._native import (
     AlignedHostAllocation,
     DeviceAllocation,
+    ManagedAllocation,
     PageLockedAllocator,
     PagelockedHostAllocation,
     RegisteredHostMemory,
@@ -145,6 +146,33 @@ def aligned_empty_like(array: NDArray[Any], alignment: int = 4096) -> NDArray[An
 def aligned_zeros_like(array: NDArray[Any], alignment: int = 4096) -> NDArray[Any]:
     """An aligned array of zeros of the shape, type and order of ``array``."""
     return aligned_zeros(array.shape, array.dtype, _order_of(array), alignment)
+
+
+def managed_empty(shape: _Shape, dtype: DTypeLike, order: _Order = "C", mem_flags: int = 0) -> NDArray[Any]:
+    """An array in managed memory, which is its base and which the host and the devices reach under one address.
+
+    ``mem_flags`` are those of ``mem_attach_flags``; 0 stands for GLOBAL. The array, and any view of it, is given to kernels by its
+    address. After a kernel was started, wait for it (``Context.synchronize()``) before the array is touched.
+    """
+    dims, kind = _shape(shape), _dtype(dtype)
+    return _array(ManagedAllocation(_bytes(dims, kind), mem_flags), dims, kind, order)
+
+
+def managed_zeros(shape: _Shape, dtype: DTypeLike, order: _Order = "C", mem_flags: int = 0) -> NDArray[Any]:
+    """An array of zeros in managed memory."""
+    array = managed_empty(shape, dtype, order, mem_flags)
+    array.fill(0)
+    return array
+
+
+def managed_empty_like(array: NDArray[Any], mem_flags: int = 0) -> NDArray[Any]:
+    """An array in managed memory of the shape, type and order of ``array``."""
+    return managed_empty(array.shape, array.dtype, _order_of(array), mem_flags)
+
+
+def managed_zeros_like(array: NDArray[Any], mem_flags: int = 0) -> NDArray[Any]:
+    """An array of zeros in managed memory of the shape, type and order of ``array``."""
+    return managed_zeros(array.shape, array.dtype, _order_of(array), mem_flags)
 
 
 def register_host_memory(ary: NDArray[Any], flags: int = 0) -> NDArray[Any]:

@@ -9,12 +9,16 @@ mod copies;
 mod device;
 mod fills;
 mod host;
+mod ipc;
+mod managed;
 pub(crate) mod on;
+mod peer;
 mod pending;
 pub(super) mod pointer;
 mod pools;
 mod query;
 mod slot;
+mod strided;
 pub(super) mod transfer;
 
 use pyo3::prelude::*;
@@ -27,6 +31,10 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(device::mem_alloc_pitch, module)?)?;
     pools::register(module)?;
     host::register(module)?;
+    module.add_class::<managed::ManagedAllocation>()?;
+    ipc::register(module)?;
+    strided::register(module)?;
+    peer::register(module)?;
     query::register(module)?;
     copies::register(module)?;
     fills::register(module)

@@ -1,38 +1,63 @@
-//! Host bytes that copies on streams still use.
+//! What copies on streams still use.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use ulib_core::Result;
+use ulib_core::{Error, Result};
 use ulib_device::{Event, Stream};
 
 use super::buffer::HostBytes;
 
+/// What keeps something alive.
+#[allow(dead_code, reason = "kept for the sake of their destructors")]
+pub(super) enum Keeper {
+    Bytes(Arc<HostBytes>),
+    Object(Py<PyAny>),
+}
+
 struct Kept {
-    after: Event,
-    _bytes: HostBytes,
+    after: Arc<Event>,
+    _keeper: Keeper,
 }
 
 static PENDING: Mutex<VecDeque<Kept>> = Mutex::new(VecDeque::new());
 
-/// Marks the present end of `stream`, unless what was put there became part of a graph, whose user keeps what it uses.
-pub(super) fn mark(stream: &Stream) -> Result<Option<Event>> {
-    if stream.is_capturing()? {
-        return Ok(None);
+/// Marks the present end of `stream`, unless what was put there became part of a graph, whose user keeps what it uses. Where
+/// it cannot be marked, it is waited for.
+pub(super) fn mark(stream: &Stream) -> Result<Option<Arc<Event>>> {
+    match stream.is_capturing() {
+        Ok(true) => Ok(None),
+        Ok(false) => match stream.record() {
+            Ok(event) => Ok(Some(Arc::new(event))),
+            Err(error) => wait_for(stream, error),
+        },
+        Err(error) => wait_for(stream, error),
     }
-    stream.record().map(Some)
+}
+
+fn wait_for(stream: &Stream, error: Error) -> Result<Option<Arc<Event>>> {
+    match stream.synchronize() {
+        Ok(()) => Ok(None),
+        // The context is broken, and runs nothing any more.
+        Err(_) => Err(error),
+    }
 }
 
 /// Keeps `bytes` until `after` is reached, and lets those go that are done.
-pub(super) fn keep(_py: Python<'_>, after: Option<Event>, bytes: HostBytes) {
+pub(super) fn keep(py: Python<'_>, after: Option<Arc<Event>>, bytes: HostBytes) {
+    keep_for(py, after, Keeper::Bytes(Arc::new(bytes)));
+}
+
+/// [`keep`] for anything.
+pub(super) fn keep_for(_py: Python<'_>, after: Option<Arc<Event>>, keeper: Keeper) {
     let mut done = Vec::new();
     {
         let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(after) = after {
             pending.push_back(Kept {
                 after,
-                _bytes: bytes,
+                _keeper: keeper,
             });
         }
         while pending

@@ -7,8 +7,10 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt};
 use ulib_core::Result;
+use ulib_device::memory::managed_range;
 use ulib_device::{Device, DeviceBytes};
 
+use super::buffer::HostBytes;
 use super::device::{self, DeviceAllocation};
 use super::pools::{self, PooledDeviceAllocation};
 use super::slot::Slot;
@@ -58,7 +60,7 @@ pub(crate) struct Pointer {
 
 impl Pointer {
     /// What `object` stands for: an allocation of this package, an integer or what can be one, an object with `gpudata` (an
-    /// array of PyCUDA's kind) or with `__cuda_array_interface__`.
+    /// array of PyCUDA's kind) or with `__cuda_array_interface__`, or an array in managed memory.
     pub(crate) fn of(op: &'static str, what: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = object.py();
         if object.is_exact_instance_of::<PyInt>() {
@@ -81,6 +83,9 @@ impl Pointer {
             }
             return Self::of(op, what, &data);
         }
+        if let Some(managed) = Self::in_managed(object) {
+            return Ok(managed);
+        }
         if object.getattr_opt(intern!(py, "__index__"))?.is_some() {
             // Arrays of the host have the method, and raise a TypeError.
             return match object.call_method0(intern!(py, "__index__")) {
@@ -91,6 +96,21 @@ impl Pointer {
             };
         }
         Err(refused(op, what, object))
+    }
+
+    /// No place at all, for one side of a copy that is none.
+    pub(super) fn none() -> Self {
+        Self::plain(0, None)
+    }
+
+    /// The same place.
+    pub(super) fn again(&self) -> Self {
+        Self {
+            address: self.address,
+            room: self.room,
+            owner: self.owner.clone(),
+            after: self.after,
+        }
     }
 
     fn plain(address: u64, room: Option<usize>) -> Self {
@@ -117,6 +137,13 @@ impl Pointer {
             owner: Some(bytes),
             after: None,
         })
+    }
+
+    /// The bytes of an array of the host that are managed memory.
+    fn in_managed(object: &Bound<'_, PyAny>) -> Option<Self> {
+        let bytes = HostBytes::of("", "", object).ok()?;
+        managed_range(bytes.ptr() as u64)?;
+        Some(Self::plain(bytes.ptr() as u64, Some(bytes.len())))
     }
 
     /// The memory of a packed array of anybody.

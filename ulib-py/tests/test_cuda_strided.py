@@ -1,0 +1,251 @@
+"""Copies of rows and slices, copies between devices, and memory of other processes."""
+
+import gc
+
+import numpy as np
+import pytest
+import uLib.cuda.driver as cuda
+from uLib.device import Stream
+
+
+def cube(*shape):
+    return np.arange(np.prod(shape), dtype=np.int16).reshape(shape)
+
+
+@pytest.mark.parametrize("how", ["aligned", "unaligned", "default", "stream"])
+def test_rows_go_to_pitched_memory_and_back(gpu, how):
+    rows, stream = cube(9, 11), Stream()
+    allocation, pitch = cuda.mem_alloc_pitch(22, 9, 4)
+    cuda.memset_d8(allocation, 0xEE, allocation.size)
+    up = cuda.Memcpy2D()
+    up.set_src_host(rows)
+    up.set_dst_device(allocation)
+    up.src_pitch, up.dst_pitch = 22, pitch
+    up.width_in_bytes, up.height = 22, 9
+    assert (up.src_pitch, up.dst_pitch, up.width_in_bytes, up.height) == (22, pitch, 22, 9)
+    assert (up.src_x_in_bytes, up.src_y, up.dst_x_in_bytes, up.dst_y) == (0, 0, 0, 0)
+    assert (up.src_memory_type, up.dst_memory_type) == (1, 2)
+    assert (up.src_device, up.dst_device) == (0, int(allocation))
+
+    def run(copy):
+        arguments = {"aligned": (True,), "unaligned": (False,), "default": (), "stream": (stream,)}[how]
+        copy(*arguments)
+
+    run(up)
+    stream.Synchronize()
+    there = cuda.from_device(allocation, (9, pitch), np.uint8)
+    assert (there[:, :22].copy().view(np.int16) == rows).all() and (there[:, 22:] == 0xEE).all()
+    back = np.zeros((4, 5), np.int16)
+    down = cuda.Memcpy2D()
+    down.set_src_device(int(allocation))
+    down.set_dst_host(back)
+    down.src_pitch, down.dst_pitch = pitch, 10
+    down.src_x_in_bytes, down.src_y = 6, 2
+    down.width_in_bytes, down.height = 6, 3
+    down.dst_x_in_bytes, down.dst_y = 2, 1
+    run(down)
+    stream.Synchronize()
+    want = np.zeros((4, 5), np.int16)
+    want[1:4, 1:4] = rows[2:5, 3:6]
+    assert (back == want).all()
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_slices_are_copied_in_any_direction(gpu, later):
+    volume, stream = cube(5, 6, 7), Stream()
+    there, other = cuda.to_device(volume), cuda.mem_alloc_like(volume)
+    cuda.memset_d8(other, 0, volume.nbytes)
+    copy = cuda.Memcpy3D()
+    copy.set_src_device(there)
+    copy.set_dst_device(other)
+    copy.src_pitch = copy.dst_pitch = 14
+    copy.src_height = copy.dst_height = 6
+    copy.src_x_in_bytes, copy.src_y, copy.src_z = 2, 1, 2
+    copy.dst_x_in_bytes, copy.dst_y, copy.dst_z = 4, 2, 1
+    copy.width_in_bytes, copy.height, copy.depth = 6, 3, 2
+    assert (copy.depth, copy.src_lod, copy.dst_lod, copy.src_z, copy.dst_height) == (2, 0, 0, 2, 6)
+    copy(stream) if later else copy()
+    want = np.zeros_like(volume)
+    want[1:3, 2:5, 2:5] = volume[2:4, 1:4, 1:4]
+    assert (cuda.from_device_like(other, want) == want).all()
+    out = np.zeros((2, 3, 3), np.int16)
+    home = cuda.Memcpy3D()
+    home.set_src_device(there)
+    home.set_dst_unified(cuda.register_host_memory(out))
+    home.src_pitch, home.src_height, home.dst_pitch, home.dst_height = 14, 6, 6, 3
+    home.src_x_in_bytes, home.src_y, home.src_z = 2, 1, 2
+    home.width_in_bytes, home.height, home.depth = 6, 3, 2
+    home(stream) if later else home()
+    stream.Synchronize()
+    assert home.dst_memory_type == 4
+    assert (out == volume[2:4, 1:4, 1:4]).all()
+
+
+def test_the_host_buffer_is_kept_until_the_copy_has_run(fake):
+    stream, rows = Stream(), cuda.pagelocked_empty((4, 8), np.int8)
+    rows[:] = want = np.arange(32, dtype=np.int8).reshape(4, 8)
+    allocation = cuda.mem_alloc(32)
+    copy = cuda.Memcpy2D()
+    copy.set_src_host(rows)
+    copy.set_dst_device(allocation)
+    copy.src_pitch = copy.dst_pitch = copy.width_in_bytes = 8
+    copy.height = 4
+    fake("deferred 1")
+    copy(stream)
+    del rows, copy
+    gc.collect()
+    assert (cuda.from_device_like(allocation, want) == want).all()
+    assert fake("faults") == 0
+
+
+def test_what_lies_outside_is_refused(gpu):
+    allocation, host = cuda.mem_alloc(100), np.zeros(100, np.int8)
+    copy = cuda.Memcpy2D()
+    copy()
+    copy.width_in_bytes, copy.height = 10, 10
+    with pytest.raises(cuda.LogicError, match="copy: the source has not been set"):
+        copy()
+    copy.set_src_host(host)
+    copy.set_dst_device(allocation)
+    copy.src_pitch = copy.dst_pitch = 10
+    copy()
+    copy.src_y = 1
+    with pytest.raises(cuda.LogicError, match="copy: 110 bytes exceed the 100 bytes of the source"):
+        copy()
+    copy.src_y, copy.dst_pitch = 0, 11
+    with pytest.raises(cuda.LogicError, match="copy: 109 bytes exceed the 100 bytes of the destination"):
+        copy(True)
+    copy.src_pitch = 2**62
+    with pytest.raises(cuda.LogicError, match="reaches beyond every address"):
+        copy()
+    with pytest.raises(cuda.LogicError, match="set_dst_host: buffer is read-only"):
+        copy.set_dst_host(b"constant")
+    with pytest.raises(cuda.LogicError, match="set_src_array: <class 'int'> is no Array"):
+        copy.set_src_array(3)
+    deep = cuda.Memcpy3D()
+    deep.set_src_host(host)
+    deep.set_dst_device(allocation)
+    deep.src_pitch = deep.dst_pitch = 5
+    deep.src_height = deep.dst_height = 5
+    deep.width_in_bytes, deep.height, deep.depth = 5, 5, 5
+    with pytest.raises(cuda.LogicError, match="copy: 125 bytes exceed the 100 bytes of the source"):
+        deep()
+
+
+@pytest.mark.parametrize("contexts", [False, True])
+@pytest.mark.parametrize("later", [False, True])
+def test_memory_is_copied_between_devices_with_and_without_contexts(fake, contexts, later):
+    """PyCUDA ends the process without contexts, and ignores them otherwise. Emulated: one card cannot show it."""
+    want, other = cube(50), cuda.Device(1).retain_primary_context()
+    source = cuda.to_device(want)
+    with other:
+        target = cuda.mem_alloc_like(want)
+    arguments = [target, source, want.nbytes]
+    if contexts:
+        arguments += [other, cuda.Device(0).retain_primary_context()]
+    fake("reset")
+    (cuda.memcpy_peer_async if later else cuda.memcpy_peer)(*arguments)
+    assert fake.count("cuMemcpyPeerAsync") == 1
+    assert (cuda.from_device_like(target, want) == want).all()
+    # And by address alone.
+    cuda.memset_d8(target, 0, want.nbytes)
+    cuda.memcpy_peer(int(target), int(source), want.nbytes)
+    assert (cuda.from_device_like(target, want) == want).all()
+    wrong = [target, source, want.nbytes, cuda.Device(0).retain_primary_context()]
+    with pytest.raises(cuda.LogicError, match="dest is on device 1, its context on device 0"):
+        cuda.memcpy_peer(*wrong)
+
+
+def test_copies_within_one_device_need_no_peer(gpu):
+    want = cube(50)
+    source, target = cuda.to_device(want), cuda.mem_alloc_like(want)
+    cuda.memcpy_peer(target, source, want.nbytes)
+    assert (cuda.from_device_like(target, want) == want).all()
+    cuda.memcpy_peer_async(target, source, 0, stream=Stream())
+    with pytest.raises(cuda.LogicError, match="memcpy_peer: 101 bytes exceed the 100 bytes of dest"):
+        cuda.memcpy_peer(target, source, 101)
+
+
+@pytest.mark.parametrize("contexts", [False, True])
+def test_slices_are_copied_between_devices(fake, contexts):
+    volume, other = cube(3, 4, 5), cuda.Device(1).retain_primary_context()
+    source = cuda.to_device(volume)
+    with other:
+        target = cuda.mem_alloc_like(volume)
+    copy = cuda.Memcpy3DPeer()
+    copy.set_src_device(source)
+    copy.set_dst_device(target)
+    if contexts:
+        copy.set_src_context(cuda.Device(0).retain_primary_context())
+        copy.set_dst_context(other)
+    copy.src_pitch = copy.dst_pitch = copy.width_in_bytes = 10
+    copy.src_height = copy.dst_height = copy.height = 4
+    copy.depth = 3
+    copy()
+    assert (cuda.from_device_like(target, volume) == volume).all()
+
+
+def test_the_software_driver_shares_nothing_with_other_processes(fake):
+    with pytest.raises(cuda.LogicError) as raised:
+        cuda.mem_get_ipc_handle(cuda.mem_alloc(10))
+    assert raised.value.code == 801
+    with pytest.raises(cuda.LogicError) as raised:
+        cuda.IPCMemoryHandle(bytes(64))
+    assert raised.value.code == 801
+    with pytest.raises(cuda.LogicError, match="handle has 3 bytes, expected 64"):
+        cuda.IPCMemoryHandle(b"abc")
+
+
+def test_memory_of_another_process(real, python):
+    want = cube(1000)
+    allocation = cuda.to_device(want)
+    handle = cuda.mem_get_ipc_handle(allocation)
+    assert isinstance(handle, bytearray) and len(handle) == 64
+    done = python(
+        f"""
+import numpy as np
+import uLib.cuda.driver as cuda
+with cuda.IPCMemoryHandle(bytearray.fromhex({handle.hex()!r})) as memory:
+    seen = cuda.from_device(memory, 1000, np.int16)
+    cuda.memset_d16(memory, 7, 10)
+try:
+    int(memory)
+except cuda.LogicError as error:
+    print(error)
+print(int(seen.sum()))
+"""
+    )
+    assert done.stdout.splitlines() == [
+        "IPCMemoryHandle: the memory has been unmapped",
+        str(int(want.sum(dtype=np.int64))),
+    ]
+    assert (cuda.from_device(allocation, 10, np.int16) == 7).all()
+
+
+def test_any_call_may_fail_without_a_leak(fake):
+    def script():
+        stream, rows = Stream(), np.zeros((4, 8), np.int8)
+        allocation, pitch = cuda.mem_alloc_pitch(8, 4, 4)
+        copy = cuda.Memcpy2D()
+        copy.set_src_host(rows)
+        copy.set_dst_device(allocation)
+        copy.src_pitch, copy.dst_pitch, copy.width_in_bytes, copy.height = 8, pitch, 8, 4
+        copy(stream)
+        copy(False)
+        stream.Synchronize()
+
+    script()
+    fake("reset")
+    script()
+    calls, failures = fake.count(), 0
+    for nth in range(1, calls + 1):
+        fake(f"fail *:{nth}:999")
+        try:
+            script()
+        except (cuda.Error, RuntimeError):
+            failures += 1
+        fake("fail none")
+        gc.collect()
+        cuda.mem_alloc(1).free()
+        assert fake("live_memory") == 0, f"call {nth} of {calls}"
+    assert failures > calls // 4
