@@ -102,8 +102,8 @@ impl Drop for ImportedMemory {
         };
         if self.open {
             let address = self.address;
-            // SAFETY: as in `close`.
             self.device.in_drop("cuIpcCloseMemHandle", |_| {
+                // SAFETY: as in `close`.
                 relaxed_capture(|| unsafe { call(address) })
             });
         }

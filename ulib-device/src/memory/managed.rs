@@ -298,8 +298,8 @@ impl Drop for Managed {
         COUNT.store(ranges.len(), Ordering::Release);
         drop(ranges);
         let start = self.start;
-        // SAFETY: made by `new` and freed only here; the driver waits for the work that uses it.
         let free = |table: &crate::sys::Table| -> CUresult {
+            // SAFETY: made by `new` and freed only here; the driver waits for the work that uses it.
             relaxed_capture(|| unsafe { (table.cuMemFree_v2)(start) })
         };
         self.device.in_drop("cuMemFree_v2", free);

@@ -175,8 +175,8 @@ impl DriverPages {
 impl Drop for DriverPages {
     fn drop(&mut self) {
         let start = self.start.as_ptr();
-        // SAFETY: made by `new` and freed only here; the driver waits for the work that uses it.
         self.device.in_drop("cuMemFreeHost", |table| {
+            // SAFETY: made by `new` and freed only here; the driver waits for the work that uses it.
             relaxed_capture(|| unsafe { (table.cuMemFreeHost)(start.cast()) })
         });
     }
@@ -280,8 +280,8 @@ impl Drop for Registration {
             return;
         }
         let address = self.address;
-        // SAFETY: as in `close`.
         self.device.in_drop("cuMemHostUnregister", |table| {
+            // SAFETY: as in `close`.
             relaxed_capture(|| unsafe { (table.cuMemHostUnregister)(address as *mut _) })
         });
     }

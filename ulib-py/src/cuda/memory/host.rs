@@ -5,20 +5,16 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::c_int;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyTuple;
 use ulib_core::Error;
-use ulib_device::memory::bin_number;
-use ulib_device::pinned::{
-    HostBlock, HostFlags, HostMemory, HostPool, Registration, device_pointer,
-};
+use ulib_device::pinned::{HostBlock, HostFlags, HostMemory, Registration, device_pointer};
 
 use super::buffer::{HostBytes, fill_bytes};
 use super::device::{after_collecting, size_of};
-use super::pools::{size_in, statistics};
 use crate::args::whole;
 use crate::cell::drop_detached;
 use crate::cuda::current;
@@ -29,15 +25,12 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<HostPointer>()?;
     module.add_class::<PagelockedHostAllocation>()?;
     module.add_class::<AlignedHostAllocation>()?;
-    module.add_class::<PooledHostAllocation>()?;
-    module.add_class::<RegisteredHostMemory>()?;
-    module.add_class::<PageLockedAllocator>()?;
-    module.add_class::<PageLockedMemoryPool>()
+    module.add_class::<RegisteredHostMemory>()
 }
 
 /// Who keeps the bytes.
 #[allow(dead_code, reason = "kept for the sake of their destructors")]
-enum Owner {
+pub(super) enum Owner {
     PageLocked(HostMemory),
     Aligned(Aligned),
     Pooled(HostBlock),
@@ -61,7 +54,7 @@ pub(crate) struct HostPointer {
 }
 
 impl HostPointer {
-    fn new(start: *mut u8, len: usize, flags: u32, owner: Owner) -> Self {
+    pub(super) fn new(start: *mut u8, len: usize, flags: u32, owner: Owner) -> Self {
         Self {
             start: start as usize,
             len,
@@ -84,7 +77,13 @@ impl HostPointer {
         }
     }
 
-    fn free(&self) -> PyResult<()> {
+    /// The length in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Frees the memory: now, or with this object where an array may use it.
+    pub(super) fn free(&self) -> PyResult<()> {
         if self.freed.swap(true, Ordering::SeqCst) {
             return Err(logic("the host memory has been freed"));
         }
@@ -228,7 +227,7 @@ impl AlignedHostAllocation {
 }
 
 /// Memory of the allocator of this program.
-struct Aligned {
+pub(super) struct Aligned {
     start: NonNull<u8>,
     layout: Layout,
 }
@@ -323,143 +322,5 @@ impl RegisteredHostMemory {
             true => Ok(()),
             false => Self::unregister(slf),
         }
-    }
-}
-
-/// A block of a pool of page-locked memory.
-#[pyclass(frozen, extends = HostPointer, module = "uLib.cuda.driver")]
-pub(crate) struct PooledHostAllocation;
-
-#[pymethods]
-impl PooledHostAllocation {
-    /// Gives the block back: now, or when no array can use it any more.
-    fn free(slf: PyRef<'_, Self>) -> PyResult<()> {
-        slf.as_super().free()
-    }
-
-    fn __len__(slf: PyRef<'_, Self>) -> usize {
-        slf.as_super().len
-    }
-
-    // An object with a length of zero would be false.
-    fn __bool__(&self) -> bool {
-        true
-    }
-}
-
-/// How a ``PageLockedMemoryPool`` gets its memory: with the flags of ``host_alloc_flags``.
-#[pyclass(frozen, module = "uLib.cuda.driver")]
-pub(crate) struct PageLockedAllocator {
-    #[pyo3(get)]
-    flags: u32,
-}
-
-#[pymethods]
-impl PageLockedAllocator {
-    #[new]
-    #[pyo3(signature = (flags=0))]
-    fn new(flags: u32) -> Self {
-        Self { flags }
-    }
-}
-
-/// Keeps page-locked memory that is freed, in bins of similar sizes, and hands it out again.
-#[pyclass(frozen, subclass, weakref, module = "uLib.cuda._native")]
-pub(crate) struct PageLockedMemoryPool {
-    pool: OnceLock<Arc<HostPool>>,
-}
-
-impl PageLockedMemoryPool {
-    fn pool(&self) -> PyResult<&Arc<HostPool>> {
-        self.pool
-            .get()
-            .ok_or_else(|| logic("PageLockedMemoryPool: it is gone"))
-    }
-}
-
-impl Drop for PageLockedMemoryPool {
-    fn drop(&mut self) {
-        drop_detached(self.pool.take());
-    }
-}
-
-#[pymethods]
-impl PageLockedMemoryPool {
-    #[new]
-    #[pyo3(signature = (allocator=None))]
-    fn new(allocator: Option<PyRef<'_, PageLockedAllocator>>) -> Self {
-        let flags = allocator.map_or(0, |allocator| allocator.flags);
-        Self {
-            pool: OnceLock::from(HostPool::new(HostFlags(flags))),
-        }
-    }
-
-    /// A block for ``size`` bytes, which has a buffer.
-    fn _allocate<'py>(
-        &self,
-        py: Python<'py>,
-        #[pyo3(from_py_with = whole)] size: i128,
-    ) -> PyResult<Bound<'py, PooledHostAllocation>> {
-        let (size, pool) = (size_of("allocate", size)?, self.pool()?);
-        let made = after_collecting(py, || pool.allocate(&current::device()?, size))?;
-        let (start, flags) = (made.as_ptr(), made.flags().0);
-        let pointer = HostPointer::new(start, size, flags, Owner::Pooled(made));
-        let made = PyClassInitializer::from(pointer).add_subclass(PooledHostAllocation);
-        Bound::new(py, made)
-    }
-
-    /// Blocks that are kept.
-    #[getter]
-    fn held_blocks(&self) -> PyResult<u64> {
-        Ok(self.pool()?.statistics().held_blocks)
-    }
-
-    /// Blocks that are handed out.
-    #[getter]
-    fn active_blocks(&self) -> PyResult<u64> {
-        Ok(self.pool()?.statistics().active_blocks)
-    }
-
-    /// Bytes of all blocks, kept and handed out, as allocated.
-    #[getter]
-    fn managed_bytes(&self) -> PyResult<u64> {
-        Ok(self.pool()?.statistics().managed_bytes)
-    }
-
-    /// Bytes of the blocks that are handed out, as asked for.
-    #[getter]
-    fn active_bytes(&self) -> PyResult<u64> {
-        Ok(self.pool()?.statistics().active_bytes)
-    }
-
-    /// All counts as a dictionary, as those of ``DeviceMemoryPool``.
-    fn statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        statistics(py, &self.pool()?.statistics())
-    }
-
-    /// Frees all blocks that are kept.
-    fn free_held(&self, py: Python<'_>) -> PyResult<()> {
-        let pool = self.pool()?;
-        py.detach(|| pool.free_held());
-        Ok(())
-    }
-
-    /// Frees all blocks that are kept, and from now on every block as soon as it comes back. There is no way back.
-    fn stop_holding(&self, py: Python<'_>) -> PyResult<()> {
-        let pool = self.pool()?;
-        py.detach(|| pool.stop_holding());
-        Ok(())
-    }
-
-    /// The bin of blocks for ``size`` bytes.
-    #[staticmethod]
-    fn bin_number(size: u64) -> u32 {
-        bin_number(size)
-    }
-
-    /// The bytes of a block in a bin.
-    #[staticmethod]
-    fn alloc_size(bin: u32) -> PyResult<u64> {
-        size_in(bin)
     }
 }

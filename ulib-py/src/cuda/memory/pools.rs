@@ -235,7 +235,8 @@ impl DeviceMemoryPool {
     /// Gives all blocks that are kept back to the driver, and from now on every block as soon as it is freed. There is no way
     /// back.
     fn stop_holding(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| Ok(self.pool()?.stop_holding())).cuda()
+        py.detach(|| self.pool().map(|pool| pool.stop_holding()))
+            .cuda()
     }
 
     /// The bin of blocks for ``size`` bytes.

@@ -1,64 +1,25 @@
 //! `Memcpy2D`, `Memcpy3D` and `Memcpy3DPeer`: copies of rows and slices, between anything.
 #![allow(unsafe_code, reason = "addresses are the program's own")]
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 use ulib_core::Result;
+use ulib_device::Stream;
 use ulib_device::copy::raw;
-use ulib_device::sys::{
-    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUarray, CUcontext, CUmemorytype,
-};
-use ulib_device::{Device, Stream};
 
-use super::buffer::HostBytes;
 use super::on::On;
 use super::pointer::Pointer;
+use super::sides::{Call, Description, Side};
 use super::{pending, transfer};
 use crate::cuda::context::PyContext;
-use crate::cuda::current;
-use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::cuda::errors::IntoCudaResult;
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Memcpy2D>()?;
     module.add_class::<Memcpy3D>()?;
     module.add_class::<Memcpy3DPeer>()
-}
-
-/// One side of a copy, as the program describes it.
-#[derive(Default)]
-struct Side {
-    x: usize,
-    y: usize,
-    z: usize,
-    lod: usize,
-    pitch: usize,
-    height: usize,
-    kind: u32,
-    address: u64,
-    place: Place,
-    context: Option<Py<PyContext>>,
-}
-
-/// What one side is in, and what keeps it.
-#[derive(Default)]
-enum Place {
-    #[default]
-    Nothing,
-    Host(Arc<HostBytes>),
-    Device(Pointer),
-    Array(Py<PyAny>),
-}
-
-#[derive(Default)]
-struct Description {
-    src: Side,
-    dst: Side,
-    width: usize,
-    height: usize,
-    depth: usize,
 }
 
 /// Which of the driver's copies it is.
@@ -67,237 +28,6 @@ enum Form {
     Rows { aligned: bool },
     Slices,
     Peer,
-}
-
-impl Side {
-    fn set_host(
-        &mut self,
-        op: &'static str,
-        object: &Bound<'_, PyAny>,
-        write: bool,
-    ) -> PyResult<()> {
-        let bytes = match write {
-            true => HostBytes::writable(op, "buffer", object)?,
-            false => HostBytes::of(op, "buffer", object)?,
-        };
-        self.address = bytes.ptr() as u64;
-        self.kind = CUmemorytype::CU_MEMORYTYPE_HOST.0;
-        self.place = Place::Host(Arc::new(bytes));
-        Ok(())
-    }
-
-    fn set_device(&mut self, op: &'static str, object: &Bound<'_, PyAny>) -> PyResult<()> {
-        let pointer = Pointer::of(op, "device memory", object)?;
-        self.address = pointer.address();
-        self.kind = CUmemorytype::CU_MEMORYTYPE_DEVICE.0;
-        self.place = Place::Device(pointer);
-        Ok(())
-    }
-
-    /// Anything with an address that both sides know: device memory, or host memory with a buffer.
-    fn set_unified(
-        &mut self,
-        op: &'static str,
-        object: &Bound<'_, PyAny>,
-        write: bool,
-    ) -> PyResult<()> {
-        if self.set_device(op, object).is_err() {
-            self.set_host(op, object, write)?;
-        }
-        self.kind = CUmemorytype::CU_MEMORYTYPE_UNIFIED.0;
-        Ok(())
-    }
-
-    fn set_array(&mut self, op: &'static str, array: &Bound<'_, PyAny>) -> PyResult<()> {
-        let handle = array
-            .getattr_opt(intern!(array.py(), "handle"))?
-            .ok_or_else(|| logic(format!("{op}: {} is no Array", array.get_type())))?;
-        self.address = handle.extract()?;
-        self.kind = CUmemorytype::CU_MEMORYTYPE_ARRAY.0;
-        self.place = Place::Array(array.clone().unbind());
-        Ok(())
-    }
-
-    /// Refuses what lies outside the bytes that are known to be there.
-    fn check(&self, what: &str, width: usize, height: usize, depth: usize) -> PyResult<()> {
-        let (len, kept) = match &self.place {
-            Place::Nothing => {
-                return Err(logic(format!("copy: {what} has not been set")));
-            }
-            Place::Host(bytes) => (bytes.len(), None),
-            Place::Device(pointer) => (0, Some(pointer)),
-            Place::Array(_) => return Ok(()),
-        };
-        let span = || -> Option<usize> {
-            let row = if height > 1 || depth > 1 || self.y > 0 || self.z > 0 {
-                self.pitch
-            } else {
-                0
-            };
-            let rows = if self.height == 0 {
-                height
-            } else {
-                self.height
-            };
-            let slices = self.z.checked_add(depth - 1)?.checked_mul(rows)?;
-            let before = slices
-                .checked_add(self.y)?
-                .checked_add(height - 1)?
-                .checked_mul(row)?;
-            before.checked_add(self.x)?.checked_add(width)
-        };
-        let end =
-            span().ok_or_else(|| logic(format!("copy: {what} reaches beyond every address")))?;
-        match kept {
-            Some(pointer) => pointer.check("copy", what, end),
-            None if end > len => Err(logic(format!(
-                "copy: {end} bytes exceed the {len} bytes of {what}"
-            ))),
-            None => Ok(()),
-        }
-    }
-
-    fn pointer(&self) -> Option<&Pointer> {
-        match &self.place {
-            Place::Device(pointer) => Some(pointer),
-            _ => None,
-        }
-    }
-
-    fn host(&self) -> u64 {
-        if self.kind == CUmemorytype::CU_MEMORYTYPE_HOST.0 {
-            self.address
-        } else {
-            0
-        }
-    }
-
-    fn device(&self) -> u64 {
-        let known = [
-            CUmemorytype::CU_MEMORYTYPE_DEVICE.0,
-            CUmemorytype::CU_MEMORYTYPE_UNIFIED.0,
-        ];
-        if known.contains(&self.kind) {
-            self.address
-        } else {
-            0
-        }
-    }
-
-    fn array(&self) -> CUarray {
-        if self.kind == CUmemorytype::CU_MEMORYTYPE_ARRAY.0 {
-            self.address as CUarray
-        } else {
-            std::ptr::null_mut()
-        }
-    }
-
-    /// The device on which this side is.
-    fn on(&self) -> Result<Device> {
-        match (&self.context, self.pointer()) {
-            (Some(context), _) => Ok(context.get().0.context.device().clone()),
-            (None, Some(pointer)) => pointer.device(),
-            (None, None) => current::device(),
-        }
-    }
-
-    /// What keeps host bytes and arrays.
-    fn keepers(&self, py: Python<'_>) -> Option<pending::Keeper> {
-        match &self.place {
-            Place::Host(bytes) => Some(pending::Keeper::Bytes(Arc::clone(bytes))),
-            Place::Array(array) => Some(pending::Keeper::Object(array.clone_ref(py))),
-            _ => None,
-        }
-    }
-}
-
-/// The driver's description, which may go to another thread.
-struct Call {
-    rows: CUDA_MEMCPY2D,
-    slices: CUDA_MEMCPY3D,
-    peer: CUDA_MEMCPY3D_PEER,
-}
-
-// SAFETY: numbers for the driver, whose addresses whoever sends it keeps alive.
-unsafe impl Send for Call {}
-// SAFETY: as above.
-unsafe impl Sync for Call {}
-
-impl Description {
-    fn call(&self, contexts: [usize; 2]) -> Call {
-        let (src, dst) = (&self.src, &self.dst);
-        let rows = CUDA_MEMCPY2D {
-            srcXInBytes: src.x,
-            srcY: src.y,
-            srcMemoryType: CUmemorytype(src.kind),
-            srcHost: src.host() as *const _,
-            srcDevice: src.device(),
-            srcArray: src.array(),
-            srcPitch: src.pitch,
-            dstXInBytes: dst.x,
-            dstY: dst.y,
-            dstMemoryType: CUmemorytype(dst.kind),
-            dstHost: dst.host() as *mut _,
-            dstDevice: dst.device(),
-            dstArray: dst.array(),
-            dstPitch: dst.pitch,
-            WidthInBytes: self.width,
-            Height: self.height,
-        };
-        let peer = CUDA_MEMCPY3D_PEER {
-            srcXInBytes: src.x,
-            srcY: src.y,
-            srcZ: src.z,
-            srcLOD: src.lod,
-            srcMemoryType: CUmemorytype(src.kind),
-            srcHost: src.host() as *const _,
-            srcDevice: src.device(),
-            srcArray: src.array(),
-            srcContext: contexts[0] as CUcontext,
-            srcPitch: src.pitch,
-            srcHeight: src.height,
-            dstXInBytes: dst.x,
-            dstY: dst.y,
-            dstZ: dst.z,
-            dstLOD: dst.lod,
-            dstMemoryType: CUmemorytype(dst.kind),
-            dstHost: dst.host() as *mut _,
-            dstDevice: dst.device(),
-            dstArray: dst.array(),
-            dstContext: contexts[1] as CUcontext,
-            dstPitch: dst.pitch,
-            dstHeight: dst.height,
-            WidthInBytes: self.width,
-            Height: self.height,
-            Depth: self.depth,
-        };
-        // SAFETY: all zeros are a description of nothing.
-        let mut slices: CUDA_MEMCPY3D = unsafe { std::mem::zeroed() };
-        slices.srcXInBytes = src.x;
-        slices.srcY = src.y;
-        slices.srcZ = src.z;
-        slices.srcLOD = src.lod;
-        slices.srcMemoryType = rows.srcMemoryType;
-        slices.srcHost = rows.srcHost;
-        slices.srcDevice = rows.srcDevice;
-        slices.srcArray = rows.srcArray;
-        slices.srcPitch = src.pitch;
-        slices.srcHeight = src.height;
-        slices.dstXInBytes = dst.x;
-        slices.dstY = dst.y;
-        slices.dstZ = dst.z;
-        slices.dstLOD = dst.lod;
-        slices.dstMemoryType = rows.dstMemoryType;
-        slices.dstHost = rows.dstHost;
-        slices.dstDevice = rows.dstDevice;
-        slices.dstArray = rows.dstArray;
-        slices.dstPitch = dst.pitch;
-        slices.dstHeight = dst.height;
-        slices.WidthInBytes = self.width;
-        slices.Height = self.height;
-        slices.Depth = self.depth;
-        Call { rows, slices, peer }
-    }
 }
 
 /// Does the copy: now, or on a stream.

@@ -1,0 +1,294 @@
+//! The two sides of a copy of rows and slices, and the driver's description of it.
+#![allow(unsafe_code, reason = "describes copies to the driver")]
+
+use std::sync::Arc;
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use ulib_core::Result;
+use ulib_device::Device;
+use ulib_device::sys::{
+    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUarray, CUcontext, CUmemorytype,
+};
+
+use super::buffer::HostBytes;
+use super::pending;
+use super::pointer::Pointer;
+use crate::cuda::context::PyContext;
+use crate::cuda::current;
+use crate::cuda::errors::logic;
+
+/// One side of a copy, as the program describes it.
+#[derive(Default)]
+pub(super) struct Side {
+    pub(super) x: usize,
+    pub(super) y: usize,
+    pub(super) z: usize,
+    pub(super) lod: usize,
+    pub(super) pitch: usize,
+    pub(super) height: usize,
+    pub(super) kind: u32,
+    pub(super) address: u64,
+    pub(super) place: Place,
+    pub(super) context: Option<Py<PyContext>>,
+}
+
+/// What one side is in, and what keeps it.
+#[derive(Default)]
+pub(super) enum Place {
+    #[default]
+    Nothing,
+    Host(Arc<HostBytes>),
+    Device(Pointer),
+    Array(Py<PyAny>),
+}
+
+#[derive(Default)]
+pub(super) struct Description {
+    pub(super) src: Side,
+    pub(super) dst: Side,
+    pub(super) width: usize,
+    pub(super) height: usize,
+    pub(super) depth: usize,
+}
+
+impl Side {
+    pub(super) fn set_host(
+        &mut self,
+        op: &'static str,
+        object: &Bound<'_, PyAny>,
+        write: bool,
+    ) -> PyResult<()> {
+        let bytes = match write {
+            true => HostBytes::writable(op, "buffer", object)?,
+            false => HostBytes::of(op, "buffer", object)?,
+        };
+        self.address = bytes.ptr() as u64;
+        self.kind = CUmemorytype::CU_MEMORYTYPE_HOST.0;
+        self.place = Place::Host(Arc::new(bytes));
+        Ok(())
+    }
+
+    pub(super) fn set_device(
+        &mut self,
+        op: &'static str,
+        object: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let pointer = Pointer::of(op, "device memory", object)?;
+        self.address = pointer.address();
+        self.kind = CUmemorytype::CU_MEMORYTYPE_DEVICE.0;
+        self.place = Place::Device(pointer);
+        Ok(())
+    }
+
+    /// Anything with an address that both sides know: device memory, or host memory with a buffer.
+    pub(super) fn set_unified(
+        &mut self,
+        op: &'static str,
+        object: &Bound<'_, PyAny>,
+        write: bool,
+    ) -> PyResult<()> {
+        if self.set_device(op, object).is_err() {
+            self.set_host(op, object, write)?;
+        }
+        self.kind = CUmemorytype::CU_MEMORYTYPE_UNIFIED.0;
+        Ok(())
+    }
+
+    pub(super) fn set_array(&mut self, op: &'static str, array: &Bound<'_, PyAny>) -> PyResult<()> {
+        let handle = array
+            .getattr_opt(intern!(array.py(), "handle"))?
+            .ok_or_else(|| logic(format!("{op}: {} is no Array", array.get_type())))?;
+        self.address = handle.extract()?;
+        self.kind = CUmemorytype::CU_MEMORYTYPE_ARRAY.0;
+        self.place = Place::Array(array.clone().unbind());
+        Ok(())
+    }
+
+    /// Refuses what lies outside the bytes that are known to be there.
+    pub(super) fn check(
+        &self,
+        what: &str,
+        width: usize,
+        height: usize,
+        depth: usize,
+    ) -> PyResult<()> {
+        let (len, kept) = match &self.place {
+            Place::Nothing => {
+                return Err(logic(format!("copy: {what} has not been set")));
+            }
+            Place::Host(bytes) => (bytes.len(), None),
+            Place::Device(pointer) => (0, Some(pointer)),
+            Place::Array(_) => return Ok(()),
+        };
+        let span = || -> Option<usize> {
+            let row = if height > 1 || depth > 1 || self.y > 0 || self.z > 0 {
+                self.pitch
+            } else {
+                0
+            };
+            let rows = if self.height == 0 {
+                height
+            } else {
+                self.height
+            };
+            let slices = self.z.checked_add(depth - 1)?.checked_mul(rows)?;
+            let before = slices
+                .checked_add(self.y)?
+                .checked_add(height - 1)?
+                .checked_mul(row)?;
+            before.checked_add(self.x)?.checked_add(width)
+        };
+        let end =
+            span().ok_or_else(|| logic(format!("copy: {what} reaches beyond every address")))?;
+        match kept {
+            Some(pointer) => pointer.check("copy", what, end),
+            None if end > len => Err(logic(format!(
+                "copy: {end} bytes exceed the {len} bytes of {what}"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn pointer(&self) -> Option<&Pointer> {
+        match &self.place {
+            Place::Device(pointer) => Some(pointer),
+            _ => None,
+        }
+    }
+
+    pub(super) fn host(&self) -> u64 {
+        if self.kind == CUmemorytype::CU_MEMORYTYPE_HOST.0 {
+            self.address
+        } else {
+            0
+        }
+    }
+
+    pub(super) fn device(&self) -> u64 {
+        let known = [
+            CUmemorytype::CU_MEMORYTYPE_DEVICE.0,
+            CUmemorytype::CU_MEMORYTYPE_UNIFIED.0,
+        ];
+        if known.contains(&self.kind) {
+            self.address
+        } else {
+            0
+        }
+    }
+
+    pub(super) fn array(&self) -> CUarray {
+        if self.kind == CUmemorytype::CU_MEMORYTYPE_ARRAY.0 {
+            self.address as CUarray
+        } else {
+            std::ptr::null_mut()
+        }
+    }
+
+    /// The device on which this side is.
+    pub(super) fn on(&self) -> Result<Device> {
+        match (&self.context, self.pointer()) {
+            (Some(context), _) => Ok(context.get().0.context.device().clone()),
+            (None, Some(pointer)) => pointer.device(),
+            (None, None) => current::device(),
+        }
+    }
+
+    /// What keeps host bytes and arrays.
+    pub(super) fn keepers(&self, py: Python<'_>) -> Option<pending::Keeper> {
+        match &self.place {
+            Place::Host(bytes) => Some(pending::Keeper::Bytes(Arc::clone(bytes))),
+            Place::Array(array) => Some(pending::Keeper::Object(array.clone_ref(py))),
+            _ => None,
+        }
+    }
+}
+
+/// The driver's description, which may go to another thread.
+pub(super) struct Call {
+    pub(super) rows: CUDA_MEMCPY2D,
+    pub(super) slices: CUDA_MEMCPY3D,
+    pub(super) peer: CUDA_MEMCPY3D_PEER,
+}
+
+// SAFETY: numbers for the driver, whose addresses whoever sends it keeps alive.
+unsafe impl Send for Call {}
+// SAFETY: as above.
+unsafe impl Sync for Call {}
+
+impl Description {
+    pub(super) fn call(&self, contexts: [usize; 2]) -> Call {
+        let (src, dst) = (&self.src, &self.dst);
+        let rows = CUDA_MEMCPY2D {
+            srcXInBytes: src.x,
+            srcY: src.y,
+            srcMemoryType: CUmemorytype(src.kind),
+            srcHost: src.host() as *const _,
+            srcDevice: src.device(),
+            srcArray: src.array(),
+            srcPitch: src.pitch,
+            dstXInBytes: dst.x,
+            dstY: dst.y,
+            dstMemoryType: CUmemorytype(dst.kind),
+            dstHost: dst.host() as *mut _,
+            dstDevice: dst.device(),
+            dstArray: dst.array(),
+            dstPitch: dst.pitch,
+            WidthInBytes: self.width,
+            Height: self.height,
+        };
+        let peer = CUDA_MEMCPY3D_PEER {
+            srcXInBytes: src.x,
+            srcY: src.y,
+            srcZ: src.z,
+            srcLOD: src.lod,
+            srcMemoryType: CUmemorytype(src.kind),
+            srcHost: src.host() as *const _,
+            srcDevice: src.device(),
+            srcArray: src.array(),
+            srcContext: contexts[0] as CUcontext,
+            srcPitch: src.pitch,
+            srcHeight: src.height,
+            dstXInBytes: dst.x,
+            dstY: dst.y,
+            dstZ: dst.z,
+            dstLOD: dst.lod,
+            dstMemoryType: CUmemorytype(dst.kind),
+            dstHost: dst.host() as *mut _,
+            dstDevice: dst.device(),
+            dstArray: dst.array(),
+            dstContext: contexts[1] as CUcontext,
+            dstPitch: dst.pitch,
+            dstHeight: dst.height,
+            WidthInBytes: self.width,
+            Height: self.height,
+            Depth: self.depth,
+        };
+        // SAFETY: all zeros are a description of nothing.
+        let mut slices: CUDA_MEMCPY3D = unsafe { std::mem::zeroed() };
+        slices.srcXInBytes = src.x;
+        slices.srcY = src.y;
+        slices.srcZ = src.z;
+        slices.srcLOD = src.lod;
+        slices.srcMemoryType = rows.srcMemoryType;
+        slices.srcHost = rows.srcHost;
+        slices.srcDevice = rows.srcDevice;
+        slices.srcArray = rows.srcArray;
+        slices.srcPitch = src.pitch;
+        slices.srcHeight = src.height;
+        slices.dstXInBytes = dst.x;
+        slices.dstY = dst.y;
+        slices.dstZ = dst.z;
+        slices.dstLOD = dst.lod;
+        slices.dstMemoryType = rows.dstMemoryType;
+        slices.dstHost = rows.dstHost;
+        slices.dstDevice = rows.dstDevice;
+        slices.dstArray = rows.dstArray;
+        slices.dstPitch = dst.pitch;
+        slices.dstHeight = dst.height;
+        slices.WidthInBytes = self.width;
+        slices.Height = self.height;
+        slices.Depth = self.depth;
+        Call { rows, slices, peer }
+    }
+}
