@@ -98,6 +98,39 @@ def test_the_host_buffer_is_kept_until_the_copy_has_run(fake):
     assert fake("faults") == 0
 
 
+def test_rows_go_through_an_array(gpu):
+    rows = np.arange(6 * 8, dtype=np.float32).reshape(6, 8)
+    descriptor = cuda.ArrayDescriptor()
+    descriptor.width, descriptor.height, descriptor.num_channels = 8, 6, 1
+    descriptor.format = cuda.dtype_to_array_format(np.float32)
+    array, back = cuda.Array(descriptor), np.zeros_like(rows)
+    up, down = cuda.Memcpy2D(), cuda.Memcpy2D()
+    up.set_src_host(rows)
+    up.set_dst_array(array)
+    down.set_src_array(array)
+    down.set_dst_host(back)
+    up.src_pitch = down.dst_pitch = up.width_in_bytes = down.width_in_bytes = 32
+    up.height = down.height = 6
+    assert (up.dst_memory_type, down.src_memory_type, up.dst_device) == (3, 3, 0)
+    up(aligned=True)
+    stream = Stream()
+    down(stream)
+    stream.Synchronize()
+    assert (back == rows).all()
+
+
+def test_memory_types_may_be_set_by_number(gpu):
+    source, target = cuda.to_device(cube(16)), cuda.mem_alloc(32)
+    copy = cuda.Memcpy2D()
+    copy.set_src_unified(source)
+    copy.set_dst_unified(target)
+    assert (copy.src_memory_type, copy.dst_memory_type) == (4, 4)
+    copy.src_memory_type = copy.dst_memory_type = cuda.memory_type.DEVICE
+    copy.width_in_bytes, copy.height = 32, 1
+    copy()
+    assert (cuda.from_device(target, 16, np.int16) == cube(16)).all()
+
+
 def test_what_lies_outside_is_refused(gpu):
     allocation, host = cuda.mem_alloc(100), np.zeros(100, np.int8)
     copy = cuda.Memcpy2D()
