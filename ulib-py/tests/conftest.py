@@ -128,6 +128,17 @@ def real() -> None:
 
 
 @pytest.fixture
+def nvrtc() -> None:
+    """The CUDA compiler; it needs no device."""
+    from uLib.cuda import compiler, driver
+
+    try:
+        compiler.compile("", arch="compute_75", cache_dir=False)
+    except driver.RuntimeError as error:
+        skip_or_fail(str(error))
+
+
+@pytest.fixture
 def consumer(real: None) -> Callable[[str], object]:
     """Imports a consumer library, skipping with the reason when it cannot be used."""
 

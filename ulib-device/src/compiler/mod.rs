@@ -50,5 +50,5 @@ pub use image::{Image, ImageKind};
 pub use library::{COMPILER_VARIABLE, Compiler};
 pub use options::NvccOptions;
 pub use program::Program;
-pub use search::{add_packages, device_runtime};
+pub use search::{add_packages, toolkit_library};
 pub use target::Target;

@@ -228,17 +228,12 @@ fn of_parts(nvidia: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The static library `libcudadevrt.a`, which kernels that launch kernels are linked with: in `folder` if that is given,
-/// else where the toolkit's libraries are.
+/// A static library of the toolkit, such as `cudadevrt`, which kernels that launch kernels are linked with: in `folder` if that is
+/// given, else where the toolkit's libraries are.
 ///
 /// # Errors
 /// Kind `Unavailable`, with the places looked at.
-pub fn device_runtime(folder: Option<&Path>) -> Result<PathBuf> {
-    library_named("cudadevrt", folder)
-}
-
-/// As [`device_runtime`], for any static library of the toolkit.
-pub(crate) fn library_named(name: &str, folder: Option<&Path>) -> Result<PathBuf> {
+pub fn toolkit_library(name: &str, folder: Option<&Path>) -> Result<PathBuf> {
     let file = if cfg!(windows) {
         format!("{name}.lib")
     } else {

@@ -10,6 +10,7 @@ mod device;
 mod errors;
 mod event;
 mod memory;
+mod module;
 mod report;
 mod stream;
 mod texture;
@@ -49,5 +50,6 @@ fn functions(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(current::mem_get_info, module)?)?;
     module.add_function(wrap_pyfunction!(report::live_objects, module)?)?;
     memory::register(module)?;
-    texture::register(module)
+    texture::register(module)?;
+    self::module::register(module)
 }

@@ -13,6 +13,7 @@ from ._arrays import (
 )
 from ._enums import *
 from ._errors import CompileError, Error, LaunchError, LogicError, MemoryError, RuntimeError
+from ._handlers import ArgumentHandler, In, InOut, Out
 from ._memory import (
     PageLockedMemoryPool,
     aligned_empty,
@@ -102,6 +103,7 @@ from ._native import (
     py_memcpy_atoh,
     py_memcpy_htoa,
 )
+from ._native import Function, Linker, Module, module_from_buffer, module_from_file
 from ._process import have_gl_ext, initialize_profiler
 from ._textures import SurfaceReference, TextureReference, bind_array_to_texref, matrix_to_texref
 
@@ -184,6 +186,18 @@ __all__ += [
     "pagelocked_zeros_like",
     "register_host_memory",
     "to_device",
+]
+# Programs.
+__all__ += [
+    "ArgumentHandler",
+    "Function",
+    "In",
+    "InOut",
+    "Linker",
+    "Module",
+    "Out",
+    "module_from_buffer",
+    "module_from_file",
 ]
 # Devices, contexts, enumerations.
 __all__ += [

@@ -1,0 +1,25 @@
+//! Programs of `uLib.cuda.driver`: modules, the linker, functions and their launches, the compiler.
+//!
+//! Reading order: [`modules`] and [`linker`], [`function`] (a kernel and its calls), [`values`] (an argument as bytes),
+//! [`prepared`] (calls whose types were said before), [`compile`].
+
+mod compile;
+mod function;
+mod linker;
+mod modules;
+mod numpy;
+mod prepared;
+mod values;
+
+use pyo3::prelude::*;
+
+/// Adds the classes and functions of this folder to `uLib.cuda._native`.
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<modules::Module>()?;
+    module.add_class::<linker::Linker>()?;
+    module.add_class::<function::Function>()?;
+    module.add_class::<prepared::PreparedTime>()?;
+    module.add_function(wrap_pyfunction!(modules::module_from_file, module)?)?;
+    module.add_function(wrap_pyfunction!(modules::module_from_buffer, module)?)?;
+    compile::register(module)
+}

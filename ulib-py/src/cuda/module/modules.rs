@@ -1,0 +1,156 @@
+//! `Module`, and where it comes from.
+#![allow(unsafe_code, reason = "hands programs of the caller to the driver")]
+
+use std::path::PathBuf;
+
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyNotImplementedError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use ulib_core::{Context, Error, Result};
+use ulib_device::module::{JitLog, JitOptions};
+use ulib_device::sys::CUjit_option;
+
+use super::function::Function;
+use crate::cuda::current;
+use crate::cuda::errors::{IntoCudaResult, logic};
+
+/// A program on a device. Unloaded with its last object, its functions among them.
+#[pyclass(frozen, weakref, module = "uLib.cuda.driver")]
+pub(crate) struct Module {
+    pub(crate) module: ulib_device::Module,
+}
+
+#[pymethods]
+impl Module {
+    /// The kernel of this name.
+    fn get_function(&self, py: Python<'_>, name: &str) -> PyResult<Function> {
+        let function = py.detach(|| self.module.function(name)).cuda()?;
+        Ok(Function::new(function))
+    }
+
+    /// Address and bytes of the variable of this name, which lives as long as the module.
+    fn get_global(&self, py: Python<'_>, name: &str) -> PyResult<(u64, usize)> {
+        py.detach(|| self.module.global(name)).cuda()
+    }
+
+    /// The texture reference of this name.
+    fn get_texref(slf: &Bound<'_, Self>, name: &str) -> PyResult<Py<PyAny>> {
+        reference(slf, "texture_of", name)
+    }
+
+    /// The surface reference of this name.
+    fn get_surfref(slf: &Bound<'_, Self>, name: &str) -> PyResult<Py<PyAny>> {
+        reference(slf, "surface_of", name)
+    }
+
+    /// The driver's handle, an integer.
+    #[getter]
+    fn handle(&self) -> usize {
+        self.module.handle() as usize
+    }
+
+    fn __repr__(&self) -> String {
+        let (handle, device) = (self.module.handle() as usize, self.module.device());
+        format!("<uLib.cuda.driver.Module {handle:#x} on {device}>")
+    }
+}
+
+/// What `uLib.cuda._textures` makes of a variable of a module, where that is there.
+fn reference(module: &Bound<'_, Module>, maker: &str, name: &str) -> PyResult<Py<PyAny>> {
+    let py = module.py();
+    match py.import(intern!(py, "uLib.cuda._textures")) {
+        Ok(textures) if textures.hasattr(maker)? => {
+            Ok(textures.call_method1(maker, (module, name))?.unbind())
+        }
+        _ => Err(PyNotImplementedError::new_err(format!(
+            "{name:?}: texture and surface references are gone since CUDA 12; pass a texture or surface object as an argument"
+        ))),
+    }
+}
+
+/// Options as PyCUDA takes them: pairs of a `jit_option` and a number.
+pub(super) fn options(given: Option<&Bound<'_, PyAny>>) -> PyResult<JitOptions> {
+    let mut options = JitOptions::new();
+    let Some(given) = given.filter(|given| !given.is_none()) else {
+        return Ok(options);
+    };
+    for pair in given.try_iter()? {
+        let (option, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair?.extract()?;
+        let number = |object: &Bound<'_, PyAny>| -> PyResult<u64> {
+            object
+                .call_method0(intern!(object.py(), "__index__"))?
+                .extract()
+        };
+        let option =
+            u32::try_from(number(&option)?).map_err(|_| logic("options: no such option"))?;
+        let value = number(&value)? as usize;
+        options = options.set(CUjit_option(option), value).cuda()?;
+    }
+    Ok(options)
+}
+
+/// Tells a handler how it went: whether it worked, remarks, complaints.
+pub(super) fn tell(handler: Option<&Bound<'_, PyAny>>, good: bool, log: &JitLog) -> PyResult<()> {
+    match handler.filter(|handler| !handler.is_none()) {
+        Some(handler) => handler.call1((good, &log.info, &log.error)).map(drop),
+        None => Ok(()),
+    }
+}
+
+fn load(
+    py: Python<'_>,
+    image: &[u8],
+    options: &JitOptions,
+    handler: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Module> {
+    let (loaded, log) = py.detach(|| match current::device() {
+        // SAFETY: the sizes in the headers are checked; that the tools that made a binary made it well is what everybody who
+        // loads one relies on.
+        Ok(device) => unsafe { ulib_device::Module::load_image_with(&device, image, options) },
+        Err(error) => (Err(error), JitLog::default()),
+    });
+    tell(handler, loaded.is_ok(), &log)?;
+    Ok(Module {
+        module: loaded.cuda()?,
+    })
+}
+
+/// A program from a file: a cubin, a fatbin or PTX.
+#[pyfunction]
+pub(super) fn module_from_file(py: Python<'_>, filename: PathBuf) -> PyResult<Module> {
+    let read = || -> Result<Vec<u8>> {
+        std::fs::read(&filename)
+            .map_err(|error| Error::io("module_from_file", error))
+            .with_context(|| filename.display().to_string())
+    };
+    let image = py.detach(read).cuda()?;
+    load(py, &image, &JitOptions::new(), None)
+}
+
+/// A program from bytes: a cubin, a fatbin or PTX (also as text).
+///
+/// ``options`` are pairs of a ``jit_option`` and a number. ``message_handler`` is called with whether it worked, the translator's
+/// remarks and its complaints.
+#[pyfunction]
+#[pyo3(signature = (buffer, options=None, message_handler=None))]
+pub(super) fn module_from_buffer(
+    py: Python<'_>,
+    buffer: &Bound<'_, PyAny>,
+    options: Option<&Bound<'_, PyAny>>,
+    message_handler: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Module> {
+    let image = bytes_of(buffer)?;
+    load(py, &image, &self::options(options)?, message_handler)
+}
+
+/// The bytes of text, or of anything with a buffer.
+pub(super) fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    if let Ok(text) = object.extract::<&str>() {
+        return Ok(text.as_bytes().to_vec());
+    }
+    if let Ok(bytes) = object.extract::<&[u8]>() {
+        return Ok(bytes.to_vec());
+    }
+    PyBuffer::<u8>::get(object)?.to_vec(object.py())
+}

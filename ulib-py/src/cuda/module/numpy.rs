@@ -1,0 +1,97 @@
+//! The types of NumPy that arguments may have, known by their addresses.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+
+/// What a scalar of NumPy is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scalar {
+    /// Of so many bytes.
+    Signed(usize),
+    Unsigned(usize),
+    Bool,
+    Half,
+    Float,
+    Double,
+    ComplexFloat,
+    ComplexDouble,
+}
+
+/// NumPy's classes, once it has been imported by somebody.
+pub(super) struct Numpy {
+    scalars: Vec<(usize, Scalar)>,
+    generic: Py<PyType>,
+    array: Py<PyType>,
+}
+
+impl Numpy {
+    /// `None` as long as nobody has imported NumPy: then nothing is of a type of it.
+    pub(super) fn get(py: Python<'_>) -> PyResult<Option<&Self>> {
+        static NUMPY: PyOnceLock<Numpy> = PyOnceLock::new();
+        if let Some(known) = NUMPY.get(py) {
+            return Ok(Some(known));
+        }
+        let modules = py
+            .import(intern!(py, "sys"))?
+            .getattr(intern!(py, "modules"))?;
+        if !modules.contains(intern!(py, "numpy"))? {
+            return Ok(None);
+        }
+        NUMPY.get_or_try_init(py, || Self::of(py)).map(Some)
+    }
+
+    fn of(py: Python<'_>) -> PyResult<Self> {
+        let numpy = py.import(intern!(py, "numpy"))?;
+        let class = |name: &str| -> PyResult<Py<PyType>> {
+            Ok(numpy.getattr(name)?.cast_into::<PyType>()?.unbind())
+        };
+        let names = [
+            ("float32", Scalar::Float),
+            ("float64", Scalar::Double),
+            ("float16", Scalar::Half),
+            ("complex64", Scalar::ComplexFloat),
+            ("complex128", Scalar::ComplexDouble),
+            ("bool_", Scalar::Bool),
+            ("byte", Scalar::Signed(1)),
+            ("short", Scalar::Signed(2)),
+            ("intc", Scalar::Signed(4)),
+            ("longlong", Scalar::Signed(8)),
+            ("ubyte", Scalar::Unsigned(1)),
+            ("ushort", Scalar::Unsigned(2)),
+            ("uintc", Scalar::Unsigned(4)),
+            ("ulonglong", Scalar::Unsigned(8)),
+            // One of these is a class of its own, which depends on the system.
+            ("int32", Scalar::Signed(4)),
+            ("int64", Scalar::Signed(8)),
+            ("uint32", Scalar::Unsigned(4)),
+            ("uint64", Scalar::Unsigned(8)),
+        ];
+        let mut scalars = Vec::with_capacity(names.len());
+        for (name, scalar) in names {
+            scalars.push((class(name)?.as_ptr() as usize, scalar));
+        }
+        Ok(Self {
+            scalars,
+            generic: class("generic")?,
+            array: class("ndarray")?,
+        })
+    }
+
+    /// What an object of exactly this class is.
+    pub(super) fn scalar(&self, class: usize) -> Option<Scalar> {
+        self.scalars
+            .iter()
+            .find(|(known, _)| *known == class)
+            .map(|&(_, scalar)| scalar)
+    }
+
+    pub(super) fn is_scalar(&self, object: &Bound<'_, PyAny>) -> PyResult<bool> {
+        object.is_instance(self.generic.bind(object.py()))
+    }
+
+    pub(super) fn is_array(&self, object: &Bound<'_, PyAny>) -> PyResult<bool> {
+        object.is_instance(self.array.bind(object.py()))
+    }
+}

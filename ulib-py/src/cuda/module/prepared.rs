@@ -1,0 +1,280 @@
+//! Calls whose types were said before.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyString, PyTuple, PyType};
+use ulib_core::Result;
+use ulib_device::{Event, Function, Stream};
+
+use super::numpy::{Numpy, Scalar};
+use super::values::Needs;
+use crate::cuda::errors::{IntoCudaResult, logic};
+
+/// What becomes of one value of a prepared call.
+enum Kind {
+    /// An address, or whatever stands for one.
+    Address,
+    /// A number, which this class makes of it.
+    Number(Scalar, Py<PyType>),
+    /// A struct of so many bytes.
+    Struct,
+}
+
+/// The types of a prepared call.
+pub(super) struct Prepared {
+    kinds: Vec<Kind>,
+}
+
+/// The letters of the struct module, and NumPy's of the same kinds.
+const LETTERS: &[(char, &str, Scalar)] = &[
+    ('?', "bool_", Scalar::Bool),
+    ('b', "int8", Scalar::Signed(1)),
+    ('B', "uint8", Scalar::Unsigned(1)),
+    ('h', "int16", Scalar::Signed(2)),
+    ('H', "uint16", Scalar::Unsigned(2)),
+    ('i', "int32", Scalar::Signed(4)),
+    ('I', "uint32", Scalar::Unsigned(4)),
+    ('l', "int64", Scalar::Signed(8)),
+    ('L', "uint64", Scalar::Unsigned(8)),
+    ('q', "int64", Scalar::Signed(8)),
+    ('Q', "uint64", Scalar::Unsigned(8)),
+    ('n', "int64", Scalar::Signed(8)),
+    ('N', "uint64", Scalar::Unsigned(8)),
+    ('e', "float16", Scalar::Half),
+    ('f', "float32", Scalar::Float),
+    ('d', "float64", Scalar::Double),
+    ('F', "complex64", Scalar::ComplexFloat),
+    ('D', "complex128", Scalar::ComplexDouble),
+];
+
+fn size_of(scalar: Scalar) -> usize {
+    match scalar {
+        Scalar::Signed(size) | Scalar::Unsigned(size) => size,
+        Scalar::Bool => 1,
+        Scalar::Half => 2,
+        Scalar::Float => 4,
+        Scalar::Double | Scalar::ComplexFloat => 8,
+        Scalar::ComplexDouble => 16,
+    }
+}
+
+impl Prepared {
+    /// Those of `types`, which have to agree with the kernel's own parameters as far as the driver tells those.
+    pub(super) fn of(
+        function: &Function,
+        types: &Bound<'_, PyAny>,
+        texrefs: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        if let Some(texrefs) = texrefs
+            && texrefs.len().is_ok_and(|count| count > 0)
+        {
+            return Err(logic(
+                "prepare: texture references are bound by themselves, and are no arguments",
+            ));
+        }
+        let py = types.py();
+        let mut kinds = Vec::new();
+        if let Ok(text) = types.cast::<PyString>() {
+            let mut digits = String::new();
+            for letter in text.to_string().chars() {
+                match letter {
+                    '0'..='9' => digits.push(letter),
+                    's' => {
+                        digits.clear();
+                        kinds.push(Kind::Struct);
+                    }
+                    ' ' => {}
+                    _ => {
+                        let times: usize = digits.parse().unwrap_or(1);
+                        digits.clear();
+                        for _ in 0..times.min(1 << 12) {
+                            kinds.push(letter_kind(py, letter)?);
+                        }
+                    }
+                }
+            }
+        } else {
+            for item in types.try_iter()? {
+                kinds.push(type_kind(&item?)?);
+            }
+        }
+        if let Some(parameters) = function.parameters().cuda()? {
+            if parameters.len() != kinds.len() {
+                return Err(logic(format!(
+                    "prepare: kernel {} takes {} arguments, and {} types are given",
+                    function.name(),
+                    parameters.len(),
+                    kinds.len()
+                )));
+            }
+            for (index, (kind, parameter)) in kinds.iter().zip(parameters).enumerate() {
+                let size = match kind {
+                    Kind::Address => 8,
+                    Kind::Number(scalar, _) => size_of(*scalar),
+                    Kind::Struct => continue,
+                };
+                if size != parameter.size {
+                    return Err(logic(format!(
+                        "prepare: parameter #{index} (0-based) of kernel {} has {} bytes, and its type {size}",
+                        function.name(),
+                        parameter.size
+                    )));
+                }
+            }
+        }
+        Ok(Self { kinds })
+    }
+
+    /// The values with numbers of Python made numbers of the types that were said; `None` when nothing has to be made.
+    pub(super) fn convert<'py>(
+        &self,
+        py: Python<'py>,
+        values: &Bound<'py, PyTuple>,
+        sizes_known: bool,
+    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        if values.len() != self.kinds.len() {
+            return Err(logic(format!(
+                "the prepared call takes {} arguments, and got {}",
+                self.kinds.len(),
+                values.len()
+            )));
+        }
+        let mut made: Option<Vec<Bound<'py, PyAny>>> = None;
+        for (index, (kind, value)) in self.kinds.iter().zip(values.iter_borrowed()).enumerate() {
+            let class = match kind {
+                Kind::Number(scalar, class) if !keeps(&value, *scalar, class, sizes_known) => {
+                    class.bind(py).clone()
+                }
+                Kind::Address if !sizes_known && value.is_exact_instance_of::<PyInt>() => py
+                    .import(intern!(py, "numpy"))?
+                    .getattr(intern!(py, "uint64"))?
+                    .cast_into::<PyType>()?,
+                _ => {
+                    if let Some(made) = &mut made {
+                        made.push(value.to_owned());
+                    }
+                    continue;
+                }
+            };
+            let number = class.call1((&value,)).map_err(|error| {
+                let text = format!("parameter #{index} (0-based) of the prepared call: {error}");
+                let named = logic(text);
+                named.set_cause(py, Some(error));
+                named
+            })?;
+            made.get_or_insert_with(|| values.iter().take(index).collect())
+                .push(number);
+        }
+        made.map(|made| PyTuple::new(py, made)).transpose()
+    }
+}
+
+/// Whether a value is as it should be: of the type that was said, or an int or float that becomes the same without it.
+fn keeps(value: &Bound<'_, PyAny>, scalar: Scalar, class: &Py<PyType>, sizes_known: bool) -> bool {
+    let of = value.get_type_ptr();
+    if of.cast() == class.as_ptr() {
+        return true;
+    }
+    if !sizes_known {
+        return false;
+    }
+    match scalar {
+        Scalar::Signed(_) | Scalar::Unsigned(_) => value.is_exact_instance_of::<PyInt>(),
+        Scalar::Float | Scalar::Double => value.is_exact_instance_of::<pyo3::types::PyFloat>(),
+        Scalar::ComplexFloat | Scalar::ComplexDouble => {
+            value.is_exact_instance_of::<pyo3::types::PyComplex>()
+        }
+        _ => false,
+    }
+}
+
+fn number(py: Python<'_>, name: &str, scalar: Scalar) -> PyResult<Kind> {
+    let class = py.import(intern!(py, "numpy"))?.getattr(name)?;
+    Ok(Kind::Number(scalar, class.cast_into::<PyType>()?.unbind()))
+}
+
+fn letter_kind(py: Python<'_>, letter: char) -> PyResult<Kind> {
+    if letter == 'P' {
+        return Ok(Kind::Address);
+    }
+    match LETTERS.iter().find(|(known, ..)| *known == letter) {
+        Some(&(_, name, scalar)) => number(py, name, scalar),
+        None => Err(PyValueError::new_err(format!(
+            "prepare: {letter:?} is no type of an argument"
+        ))),
+    }
+}
+
+/// The kind of a type in a list: a class or dtype of NumPy; a letter; anything else is an address.
+fn type_kind(item: &Bound<'_, PyAny>) -> PyResult<Kind> {
+    let py = item.py();
+    if let Ok(text) = item.cast::<PyString>() {
+        let text = text.to_string();
+        let mut letters = text.chars();
+        if let (Some(letter), None) = (letters.next(), letters.next()) {
+            return letter_kind(py, letter);
+        }
+    }
+    let numpy = py.import(intern!(py, "numpy"))?;
+    let is_type = item.is_instance_of::<PyType>()
+        || item.is_instance(&numpy.getattr(intern!(py, "dtype"))?)?;
+    if !is_type && !item.is_instance_of::<PyString>() {
+        return Ok(Kind::Address);
+    }
+    // A class that is no number, such as that of pointers.
+    let Ok(dtype) = numpy.call_method1(intern!(py, "dtype"), (item,)) else {
+        return Ok(Kind::Address);
+    };
+    let class = dtype.getattr(intern!(py, "type"))?;
+    let known = Numpy::get(py)?.and_then(|known| known.scalar(class.as_ptr() as usize));
+    let kind: String = dtype.getattr(intern!(py, "kind"))?.extract()?;
+    Ok(match known {
+        Some(scalar) => Kind::Number(scalar, class.cast_into::<PyType>()?.unbind()),
+        None if kind == "O" => Kind::Address,
+        None => Kind::Struct,
+    })
+}
+
+impl Needs {
+    /// Handlers copy for calls that are not prepared.
+    pub(super) fn without_handlers(&self, kernel: &str) -> PyResult<()> {
+        if self.handlers.is_empty() {
+            return Ok(());
+        }
+        Err(logic(format!(
+            "kernel {kernel}: a prepared call takes no In, Out or InOut"
+        )))
+    }
+}
+
+/// The seconds a kernel took: calling it waits for the kernel.
+#[pyclass(frozen, module = "uLib.cuda.driver")]
+pub(crate) struct PreparedTime {
+    begin: Event,
+    end: Event,
+}
+
+impl PreparedTime {
+    pub(super) fn new(begin: Event, end: Event) -> Self {
+        Self { begin, end }
+    }
+
+    /// The present end of a stream.
+    pub(super) fn mark(stream: &Stream) -> Result<Event> {
+        let event = Event::timed(stream.device())?;
+        event.record(stream)?;
+        Ok(event)
+    }
+}
+
+#[pymethods]
+impl PreparedTime {
+    fn __call__(&self, py: Python<'_>) -> PyResult<f64> {
+        py.detach(|| {
+            self.end.synchronize()?;
+            Ok(f64::from(self.end.elapsed_ms(&self.begin)?) / 1000.0)
+        })
+        .cuda()
+    }
+}
