@@ -87,11 +87,35 @@ def test_the_translators_words_reach_the_handler(gpu):
         cuda.module_from_buffer(NOTHING, [(cuda.jit_option.ERROR_LOG_BUFFER, 1)])
 
 
-def test_texture_references_say_what_to_do(gpu):
-    module = cuda.module_from_buffer(NOTHING)
-    for get in (module.get_texref, module.get_surfref):
-        with pytest.raises(Exception, match="texture|table|surface"):
-            get("missing")
+def test_references_are_variables_of_a_module(gpu):
+    source = NOTHING.replace(".b8 table[48]", ".b8 tex[8]")
+    module = cuda.module_from_buffer(source)
+    texture, surface = module.get_texref("tex"), module.get_surfref("tex")
+    assert isinstance(texture, cuda.TextureReference) and isinstance(surface, cuda.SurfaceReference)
+    assert module.get_texref("tex") is texture and module.get_surfref("tex") is surface
+    with pytest.raises(cuda.LogicError, match="no variable \"missing\""):
+        module.get_texref("missing")
+
+
+def test_references_are_used_by_the_calls_that_name_them(gpu):
+    used = []
+
+    class Reference:
+        def _use(self, stream=None):
+            used.append(stream)
+            raise KeyError("used")
+
+    function = cuda.module_from_buffer(NOTHING).get_function("nothing")
+    stream = cuda.Stream()
+    with pytest.raises(KeyError):
+        function(block=(1, 1, 1), texrefs=[Reference()], stream=stream)
+    function.param_set_texref(Reference())
+    with pytest.raises(KeyError):
+        function(block=(1, 1, 1))
+    function.prepare("", texrefs=[Reference()])
+    with pytest.raises(KeyError):
+        function.prepared_async_call((1, 1), (1, 1, 1), stream)
+    assert used == [stream, None, stream]
 
 
 def test_the_linker_makes_one_module_of_several_programs(gpu, tmp_path):

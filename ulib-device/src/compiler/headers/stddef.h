@@ -5,7 +5,7 @@ typedef decltype(static_cast<char *>(0) - static_cast<char *>(0)) ptrdiff_t;
 #define NULL 0
 #endif
 #if !defined(offsetof)
-#define offsetof(type, member) __builtin_offsetof(type, member)
+#define offsetof(type, member) ((size_t)(&((type *)16)->member) - 16)
 #endif
 namespace std {
 using ::size_t;

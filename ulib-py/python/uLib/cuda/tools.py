@@ -11,6 +11,17 @@ from ._contexts import (
 )
 from ._memory import DebugMemoryPool, PageLockedMemoryPool
 from ._native import DeviceMemoryPool, PageLockedAllocator, PooledDeviceAllocation, PooledHostAllocation, StreamMemoryPool, bitlog2
+from ._dtypes import (
+    Argument,
+    ScalarArg,
+    VectorArg,
+    dtype_to_ctype,
+    get_arg_type,
+    get_or_register_dtype,
+    match_dtype_to_c_struct,
+    parse_c_arg,
+    register_dtype,
+)
 from ._occupancy import DeviceData, OccupancyRecord
 
 __all__ = [
@@ -29,4 +40,15 @@ __all__ = [
     "context_dependent_memoized_functions",
     "get_default_device",
     "make_default_context",
+]
+__all__ += [
+    "Argument",
+    "ScalarArg",
+    "VectorArg",
+    "dtype_to_ctype",
+    "get_arg_type",
+    "get_or_register_dtype",
+    "match_dtype_to_c_struct",
+    "parse_c_arg",
+    "register_dtype",
 ]

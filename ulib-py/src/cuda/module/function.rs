@@ -48,6 +48,8 @@ const ATTRIBUTES: &[(&str, u32)] = &[
 pub(crate) struct Function {
     pub(super) function: ulib_device::Function,
     prepared: Mutex<Option<Arc<Prepared>>>,
+    /// Texture and surface references that every call uses.
+    references: Mutex<Vec<Py<PyAny>>>,
 }
 
 impl Function {
@@ -55,6 +57,7 @@ impl Function {
         Self {
             function,
             prepared: Mutex::new(None),
+            references: Mutex::default(),
         }
     }
 
@@ -66,6 +69,34 @@ impl Function {
                 self.function.name()
             ))
         })
+    }
+
+    /// Brings texture and surface references up to date, for a launch in `stream`.
+    fn use_references<'py>(
+        &self,
+        py: Python<'py>,
+        given: Option<&Bound<'py, PyAny>>,
+        stream: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
+        if let Some(given) = given.filter(|given| !given.is_none()) {
+            for reference in given.try_iter()? {
+                reference?.call_method1(intern!(py, "_use"), (stream,))?;
+            }
+        }
+        let always: Vec<Py<PyAny>> = {
+            let references = self
+                .references
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            references
+                .iter()
+                .map(|reference| reference.clone_ref(py))
+                .collect()
+        };
+        for reference in always {
+            reference.call_method1(py, intern!(py, "_use"), (stream,))?;
+        }
+        Ok(())
     }
 
     /// Puts the kernel into the stream.
@@ -108,6 +139,7 @@ impl Function {
             block: extents("block", call.block)?,
             shared_bytes: call.shared,
         };
+        self.use_references(py, None, call.stream)?;
         let on = On::of("launch", call.stream)?;
         py.detach(|| {
             let stream = on.stream("launch", self.function.device())?;
@@ -226,12 +258,7 @@ impl Function {
         let (mut arguments, mut needs) = (Arguments::new(), Needs::default());
         let parameters = self.function.parameters().cuda()?;
         pack(&self.function, parameters, args, &mut arguments, &mut needs)?;
-        if let Some(texrefs) = texrefs {
-            for reference in texrefs.try_iter()? {
-                reference?
-                    .call_method1(intern!(py, "_use_in"), (self.function.handle() as usize,))?;
-            }
-        }
+        self.use_references(py, texrefs, stream)?;
         let on = On::of("launch", stream)?;
         let handlers = core::mem::take(&mut needs.handlers);
         for handler in &handlers {
@@ -272,9 +299,28 @@ impl Function {
         texrefs: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Self>> {
         let this = slf.get();
-        let prepared = Prepared::of(&this.function, arg_types, texrefs)?;
+        let prepared = Prepared::of(&this.function, arg_types)?;
+        if let Some(texrefs) = texrefs.filter(|texrefs| !texrefs.is_none()) {
+            let given = texrefs.try_iter()?.map(|texref| Ok(texref?.unbind()));
+            let given = given.collect::<PyResult<Vec<_>>>()?;
+            *this
+                .references
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = given;
+        }
         *this.prepared.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(prepared));
         Ok(slf)
+    }
+
+    /// Lets every call from now on use a texture reference, as ``texrefs`` does for one call.
+    fn param_set_texref(&self, texref: Py<PyAny>) {
+        let mut references = self
+            .references
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if !references.iter().any(|known| known.is(&texref)) {
+            references.push(texref);
+        }
     }
 
     /// Launches the kernel with arguments of the types that ``prepare`` said, in the default stream.

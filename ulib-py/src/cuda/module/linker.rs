@@ -120,8 +120,6 @@ impl Linker {
         let (linked, log): (_, JitLog) = py.detach(|| linker.link());
         let handler = self.handler.as_ref().map(|handler| handler.bind(py));
         tell(handler, linked.is_ok(), &log)?;
-        Ok(Module {
-            module: linked.cuda()?,
-        })
+        Ok(Module::new(linked.cuda()?))
     }
 }

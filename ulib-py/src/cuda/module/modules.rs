@@ -2,9 +2,9 @@
 #![allow(unsafe_code, reason = "hands programs of the caller to the driver")]
 
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::PyNotImplementedError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use ulib_core::{Context, Error, Result};
@@ -19,6 +19,17 @@ use crate::cuda::errors::{IntoCudaResult, logic};
 #[pyclass(frozen, weakref, module = "uLib.cuda.driver")]
 pub(crate) struct Module {
     pub(crate) module: ulib_device::Module,
+    /// Texture and surface references that were asked for: their classes, their names.
+    references: Mutex<Vec<(&'static str, String, Py<PyAny>)>>,
+}
+
+impl Module {
+    pub(super) fn new(module: ulib_device::Module) -> Self {
+        Self {
+            module,
+            references: Mutex::default(),
+        }
+    }
 }
 
 #[pymethods]
@@ -36,12 +47,12 @@ impl Module {
 
     /// The texture reference of this name.
     fn get_texref(slf: &Bound<'_, Self>, name: &str) -> PyResult<Py<PyAny>> {
-        reference(slf, "texture_of", name)
+        reference(slf, "TextureReference", name)
     }
 
     /// The surface reference of this name.
     fn get_surfref(slf: &Bound<'_, Self>, name: &str) -> PyResult<Py<PyAny>> {
-        reference(slf, "surface_of", name)
+        reference(slf, "SurfaceReference", name)
     }
 
     /// The driver's handle, an integer.
@@ -56,17 +67,36 @@ impl Module {
     }
 }
 
-/// What `uLib.cuda._textures` makes of a variable of a module, where that is there.
-fn reference(module: &Bound<'_, Module>, maker: &str, name: &str) -> PyResult<Py<PyAny>> {
+/// The one reference of this class and name of a module: what is bound to it stays bound.
+fn reference(module: &Bound<'_, Module>, class: &'static str, name: &str) -> PyResult<Py<PyAny>> {
     let py = module.py();
-    match py.import(intern!(py, "uLib.cuda._textures")) {
-        Ok(textures) if textures.hasattr(maker)? => {
-            Ok(textures.call_method1(maker, (module, name))?.unbind())
-        }
-        _ => Err(PyNotImplementedError::new_err(format!(
-            "{name:?}: texture and surface references are gone since CUDA 12; pass a texture or surface object as an argument"
-        ))),
+    let known = || -> Option<Py<PyAny>> {
+        let references = module
+            .get()
+            .references
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let found = references
+            .iter()
+            .find(|(of, known, _)| *of == class && known == name);
+        found.map(|(.., reference)| reference.clone_ref(py))
+    };
+    if let Some(reference) = known() {
+        return Ok(reference);
     }
+    let made = py
+        .import(intern!(py, "uLib.cuda._textures"))?
+        .call_method0(class)?;
+    // It knows the module by an object of its own, which does not know the reference.
+    let own = Module::new(module.get().module.clone());
+    made.call_method1(intern!(py, "_bind"), (own, name))?;
+    let mut references = module
+        .get()
+        .references
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    references.push((class, name.to_owned(), made.clone().unbind()));
+    Ok(made.unbind())
 }
 
 /// Options as PyCUDA takes them: pairs of a `jit_option` and a number.
@@ -111,9 +141,7 @@ fn load(
         Err(error) => (Err(error), JitLog::default()),
     });
     tell(handler, loaded.is_ok(), &log)?;
-    Ok(Module {
-        module: loaded.cuda()?,
-    })
+    Ok(Module::new(loaded.cuda()?))
 }
 
 /// A program from a file: a cubin, a fatbin or PTX.

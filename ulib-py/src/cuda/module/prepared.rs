@@ -61,18 +61,7 @@ fn size_of(scalar: Scalar) -> usize {
 
 impl Prepared {
     /// Those of `types`, which have to agree with the kernel's own parameters as far as the driver tells those.
-    pub(super) fn of(
-        function: &Function,
-        types: &Bound<'_, PyAny>,
-        texrefs: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        if let Some(texrefs) = texrefs
-            && texrefs.len().is_ok_and(|count| count > 0)
-        {
-            return Err(logic(
-                "prepare: texture references are bound by themselves, and are no arguments",
-            ));
-        }
+    pub(super) fn of(function: &Function, types: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = types.py();
         let mut kinds = Vec::new();
         if let Ok(text) = types.cast::<PyString>() {

@@ -123,8 +123,7 @@ fn push(
     arguments: &mut Arguments,
     needs: &mut Needs,
 ) -> PyResult<()> {
-    if let Some(found) = ours(object) {
-        let (slot, class) = found?;
+    if let Some((slot, class)) = ours(object) {
         let bytes = slot.bytes(class)?;
         arguments.push(&bytes.ptr().to_ne_bytes());
         needs.owners.push(bytes);

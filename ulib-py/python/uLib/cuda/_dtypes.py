@@ -1,0 +1,249 @@
+"""C's names for NumPy's types, structs among them, and arguments of kernels as C declares them."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import warnings
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import DTypeLike
+
+__all__ = [
+    "Argument",
+    "ScalarArg",
+    "VectorArg",
+    "dtype_to_ctype",
+    "get_arg_type",
+    "get_or_register_dtype",
+    "match_dtype_to_c_struct",
+    "parse_c_arg",
+    "register_dtype",
+]
+
+_NUMBERS = {
+    "bool": ("?", "bool"),
+    "char": ("i1", "signed char"),
+    "signed char": ("i1", None),
+    "unsigned char": ("u1", "unsigned char"),
+    "short": ("i2", "short"),
+    "short int": ("i2", None),
+    "signed short": ("i2", None),
+    "unsigned short": ("u2", "unsigned short"),
+    "unsigned short int": ("u2", None),
+    "int": ("i4", "int"),
+    "signed int": ("i4", None),
+    "signed": ("i4", None),
+    "unsigned": ("u4", "unsigned"),
+    "unsigned int": ("u4", None),
+    "long": ("i8", "long"),
+    "long int": ("i8", None),
+    "unsigned long": ("u8", "unsigned long"),
+    "unsigned long int": ("u8", None),
+    "long long": ("i8", None),
+    "unsigned long long": ("u8", None),
+    "int8_t": ("i1", None),
+    "uint8_t": ("u1", None),
+    "int16_t": ("i2", None),
+    "uint16_t": ("u2", None),
+    "int32_t": ("i4", None),
+    "uint32_t": ("u4", None),
+    "int64_t": ("i8", None),
+    "uint64_t": ("u8", None),
+    "size_t": ("u8", None),
+    "ptrdiff_t": ("i8", None),
+    "half": ("f2", "half"),
+    "__half": ("f2", None),
+    "float": ("f4", "float"),
+    "double": ("f8", "double"),
+    "pycuda::complex<float>": ("c8", "pycuda::complex<float>"),
+    "pycuda::complex<double>": ("c16", "pycuda::complex<double>"),
+}
+"""Names of C, what they are to NumPy, and the name by which the type is written."""
+
+_FROM_TEXTURES = {"f4": "fp_tex_float", "f8": "fp_tex_double", "c8": "fp_tex_cfloat", "c16": "fp_tex_cdouble"}
+
+
+class _Registry:
+    """What is known of both sides; made when it is first needed, because it needs NumPy."""
+
+    def __init__(self) -> None:
+        import numpy
+
+        self.by_name: dict[str, numpy.dtype[Any]] = {}
+        self.by_type: dict[numpy.dtype[Any], str] = {}
+        for name, (code, written) in _NUMBERS.items():
+            dtype = numpy.dtype(code)
+            self.by_name[name] = dtype
+            if written is not None:
+                self.by_type[dtype] = written
+        try:
+            bfloat16 = numpy.dtype(importlib.import_module("ml_dtypes").bfloat16)
+        except ImportError:
+            return
+        self.by_name["__nv_bfloat16"] = bfloat16
+        self.by_type[bfloat16] = "__nv_bfloat16"
+
+
+_made: _Registry | None = None
+
+
+def _registry() -> _Registry:
+    global _made
+    if _made is None:
+        _made = _Registry()
+    return _made
+
+
+def _dtype(dtype: DTypeLike) -> numpy.dtype[Any]:
+    import numpy
+
+    return numpy.dtype(dtype)
+
+
+def dtype_to_ctype(dtype: DTypeLike, with_fp_tex_hack: bool = False) -> str:
+    """The name of a type in C: ``float``, ``unsigned char``, ``pycuda::complex<double>``, ``half``, or that of a registered struct.
+
+    With ``with_fp_tex_hack`` floats get the names of what textures give for them.
+    """
+    found = _dtype(dtype)
+    if with_fp_tex_hack:
+        name = _FROM_TEXTURES.get(f"{found.kind}{found.itemsize}")
+        if name is not None:
+            return name
+    known = _registry().by_type.get(found)
+    if known is None:
+        raise ValueError(f"unable to map dtype {found} to a type of C; get_or_register_dtype gives it a name")
+    return known
+
+
+def get_or_register_dtype(c_names: str | Iterable[str], dtype: DTypeLike | None = None) -> numpy.dtype[Any]:
+    """The type of a name; with ``dtype``, the name is that type's from now on, in both directions.
+
+    Several names may be given; the first is the one that is written. A name that is another type's is a ``RuntimeError``, one that is
+    nobody's a ``KeyError``.
+    """
+    names = [c_names] if isinstance(c_names, str) else list(c_names)
+    registry = _registry()
+    if dtype is None:
+        for name in names:
+            if name in registry.by_name:
+                return registry.by_name[name]
+        raise KeyError(f"no type is registered as {names[0] if len(names) == 1 else names}")
+    found = _dtype(dtype)
+    for name in names:
+        known = registry.by_name.get(name)
+        if known is not None and known != found:
+            raise RuntimeError(f"name {name!r} is registered as {known}, not as {found}")
+    for name in names:
+        registry.by_name[name] = found
+        registry.by_type.setdefault(found, name)
+    return found
+
+
+def register_dtype(dtype: DTypeLike, name: str | Iterable[str]) -> None:
+    """The former ``get_or_register_dtype``."""
+    warnings.warn("register_dtype is the former name of get_or_register_dtype", DeprecationWarning, stacklevel=2)
+    get_or_register_dtype(name, dtype)
+
+
+def match_dtype_to_c_struct(device: Any, name: str, dtype: DTypeLike, context: Any = None) -> tuple[numpy.dtype[Any], str]:
+    """A struct as C lays it out: its dtype with the offsets and padding that C has, and its declaration. Structs in it have to be
+    registered. ``device`` and ``context`` are not asked: all devices lay structs out alike.
+    """
+    import numpy
+
+    given = _dtype(dtype)
+    if given.names is None or given.fields is None:
+        raise TypeError(f"{given} is no struct")
+    lines, names, formats, offsets, end, widest = [], [], [], [], 0, 1
+    for field in given.names:
+        of: numpy.dtype[Any] = given.fields[field][0]
+        base, shape = (of.subdtype if of.subdtype is not None else (of, ()))
+        alignment = _alignment(base)
+        widest = max(widest, alignment)
+        offset = -(-end // alignment) * alignment
+        lines.append(f"  {dtype_to_ctype(base)} {field}{''.join(f'[{n}]' for n in shape)};")
+        names.append(field)
+        formats.append(of)
+        offsets.append(offset)
+        end = offset + of.itemsize
+    size = -(-end // widest) * widest
+    # The flag makes nested structs know their alignment, and checks the offsets.
+    layout: Any = {"names": names, "formats": formats, "offsets": offsets, "itemsize": size}
+    matched = numpy.dtype(layout, align=True)
+    declaration = "typedef struct {\n" + "\n".join(lines) + f"\n}} {name};\n\n"
+    return matched, declaration
+
+
+def _alignment(dtype: numpy.dtype[Any]) -> int:
+    """As C has it: a complex number is a struct of two, a struct as strict as its strictest part."""
+    if dtype.fields is not None:
+        parts = [_alignment(field[0].base) for field in dtype.fields.values()]
+        return max(parts, default=1)
+    return dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
+
+
+class Argument:
+    """An argument of a kernel: its type and its name."""
+
+    struct_char: str
+
+    def __init__(self, dtype: DTypeLike, name: str) -> None:
+        self.dtype = _dtype(dtype)
+        self.name = name
+
+    def declarator(self) -> str:
+        """As it is declared in C."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self.dtype})"
+
+
+class ScalarArg(Argument):
+    """A number or struct by value; ``struct_char`` is its letter for ``prepare``."""
+
+    def __init__(self, dtype: DTypeLike, name: str) -> None:
+        super().__init__(dtype, name)
+        self.struct_char = self.dtype.char if self.dtype.fields is None else f"{self.dtype.itemsize}s"
+
+    def declarator(self) -> str:
+        return f"{dtype_to_ctype(self.dtype)} {self.name}"
+
+
+class VectorArg(Argument):
+    """An array, by its address."""
+
+    struct_char = "P"
+
+    def declarator(self) -> str:
+        return f"{dtype_to_ctype(self.dtype)} *{self.name}"
+
+
+_QUALIFIERS = re.compile(r"\b(?:const|volatile|__restrict__|__restrict|restrict|struct)\b")
+_DECLARATION = re.compile(r"^\s*(?P<type>[\w:<>,\s]+?)\s*(?P<stars>[*\s]*?)\s*(?P<name>\w+)\s*(?P<array>\[\s*\w*\s*\])?\s*$")
+
+
+def parse_c_arg(c_arg: str) -> Argument:
+    """``float *x`` as a ``VectorArg``, ``unsigned n`` as a ``ScalarArg``. Qualifiers are passed over."""
+    found = _DECLARATION.match(_QUALIFIERS.sub(" ", c_arg).replace("*", " * "))
+    if found is None:
+        raise ValueError(f"{c_arg!r} is no argument as C declares it")
+    stars = found["stars"].count("*") + (found["array"] is not None)
+    name = re.sub(r"\s*([<>,:])\s*", r"\1", " ".join(found["type"].split()))
+    try:
+        dtype = get_or_register_dtype(name)
+    except KeyError:
+        raise ValueError(f"{c_arg!r}: unknown type {name!r}; get_or_register_dtype makes it known") from None
+    if stars > 1:
+        raise ValueError(f"{c_arg!r}: only one level of pointers is supported")
+    return VectorArg(dtype, found["name"]) if stars else ScalarArg(dtype, found["name"])
+
+
+def get_arg_type(c_arg: str) -> str:
+    """The letter of an argument for ``prepare``."""
+    return parse_c_arg(c_arg).struct_char
