@@ -9,9 +9,11 @@ cargo fmt --all --check
 
 say "lints"
 cargo clippy --locked -q --workspace --all-targets -- -D warnings
+cargo clippy --locked -q "${bridge[@]}" --all-targets -- -D warnings
 
 say "documentation"
-RUSTDOCFLAGS="-D warnings" cargo doc --locked -q --no-deps --workspace --exclude ulib-py --exclude ulib-fakecuda
+RUSTDOCFLAGS="-D warnings" cargo doc --locked -q --no-deps --workspace --exclude ulib-py --exclude ulib-fakecuda --exclude ulib-bridge
+RUSTDOCFLAGS="-D warnings" cargo doc --locked -q --no-deps "${bridge[@]}"
 
 say "crate directions"
 # Each crate may depend on the crates to the left of it and on nothing to its right.
@@ -26,6 +28,7 @@ forbid ulib-core ulib-device ulib-math ulib ulib-fakecuda rayon ndarray pyo3 lib
 forbid ulib-device ulib-math ulib ulib-fakecuda rayon ndarray pyo3 cudarc cust
 forbid ulib-math ulib ulib-fakecuda pyo3 libloading libc
 forbid ulib ulib-fakecuda pyo3
+forbid ulib-bridge ulib-math ulib ulib-fakecuda rayon ndarray pyo3
 if cargo tree --locked -q -p ulib -e normal | grep -qE '^.*(pyo3|ulib-fakecuda) v'; then echo "the facade pulls in Python or the software driver" >&2; exit 1; fi
 
 say "operations"

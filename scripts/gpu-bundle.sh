@@ -25,15 +25,18 @@ executables test test --no-run --test '*' | while read -r name path; do
     case $name in nodriver | faults) continue ;; esac
     install -s "$path" "$out/tests/$name"
 done
+# These find the driver by its usual names.
+install_fake_driver release
+executables test test --no-run "${bridge[@]}" --test '*' | while read -r name path; do install -s "$path" "$out/tests/bridge-$name"; done
 executables bench bench --no-run --bench '*' | while read -r name path; do install -s "$path" "$out/benches/$name"; done
-executables example build --examples | while read -r name path; do install -s "$path" "$out/examples/$name"; done
+{ executables example build --examples; executables example build --examples "${bridge[@]}"; } | while read -r name path; do install -s "$path" "$out/examples/$name"; done
 
 say "Python"
 cp dist/*.whl "$out/wheels/"
 "$venv/bin/python" -m pip download -q --no-deps --only-binary=:all: -d "$out/wheels" "$(grep '^nibabel' scripts/requirements.txt)"
 cp ulib-py/tests/*.py "$out/python/tests/"
-# It compares files with those of programs that are not on such a machine, and has no use for its card.
-rm "$out/python/tests/test_other_programs.py"
+# These compare with programs that are not on such a machine, and have no use for its card.
+rm "$out"/python/tests/test_{other_programs,example_tissues}.py
 cp -r README.md docs "$out/"
 cp scripts/every-operation.py "$out/python/"
 cp -r examples/python "$out/python/examples"

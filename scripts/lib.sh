@@ -64,8 +64,21 @@ ensure_wheel() {
     install_wheel
 }
 
-# Builds the software driver as a shared library and prints its path.
+# Builds the software driver as a shared library, in a profile or in `dev`, and prints its path.
 fake_driver() {
-    cargo build -q --locked -p ulib-fakecuda
-    echo "$CARGO_TARGET_DIR/debug/libfakecuda.so"
+    local profile=${1:-dev}
+    cargo build -q --locked --profile "$profile" -p ulib-fakecuda
+    echo "$CARGO_TARGET_DIR/${profile/#dev/debug}/libfakecuda.so"
+}
+
+# Features of ulib-bridge with which its tests are compiled, and the folder in which cust's build looks for the driver.
+bridge=(-p ulib-bridge --features cudarc,cust,cudarc/cuda-11080)
+export CUDA_LIBRARY_PATH=$CARGO_TARGET_DIR/software-driver
+mkdir -p "$CUDA_LIBRARY_PATH/lib64"
+
+# Makes the software driver the one that programs find by its usual names there.
+install_fake_driver() {
+    local fake name
+    fake=$(fake_driver "$@")
+    for name in libcuda.so libcuda.so.1; do ln -sf "$fake" "$CUDA_LIBRARY_PATH/lib64/$name"; done
 }

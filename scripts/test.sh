@@ -25,6 +25,11 @@ part() {
     set -e
     [ "$status" = 0 ] || failed+=("$title")
 }
+bridge_tests() {
+    install_fake_driver
+    local folder=$CUDA_LIBRARY_PATH/lib64
+    LD_LIBRARY_PATH=$folder ULIB_CUDA_DRIVER=$folder/libcuda.so.1 cargo test --locked --lib --tests "${bridge[@]}"
+}
 python_tests() { "$venv/bin/python" -m pytest -q -rs ulib-py/tests; }
 
 say "compile"
@@ -34,6 +39,7 @@ build_wheel &
 wheel=$!
 part "Rust tests (software driver; kernels emulated)" cargo test --locked --lib --tests -- --nocapture
 part "Rust doctests" cargo test --locked --doc --quiet
+part "Rust tests with cudarc and cust (software driver)" bridge_tests
 say "wheel (built meanwhile)"
 wait $wheel || wheel_failed
 install_wheel

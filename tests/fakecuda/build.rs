@@ -17,6 +17,8 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 fn main() -> Result<()> {
     println!("cargo:rustc-check-cfg=cfg(fakecuda_emulation)");
     println!("cargo:rustc-cfg=fakecuda_emulation");
+    // Programs that link the driver ask for it by this name.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
     // Cargo keeps what it makes for clippy apart. Nothing is linked there, so the kernels need no second compilation.
     let wrapper = std::env::var("RUSTC_WORKSPACE_WRAPPER").unwrap_or_default();
     if wrapper.ends_with("clippy-driver") {

@@ -105,6 +105,7 @@ impl Progress {
         if rayon::current_thread_index().is_some() {
             return work();
         }
+        ask_in_stream(0, self.total)?;
         let (ended, end) = mpsc::sync_channel(1);
         rayon::in_place_scope(|scope| {
             scope.spawn(move |_| {
