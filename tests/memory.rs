@@ -48,6 +48,8 @@ mod pending;
 mod pinned;
 #[path = "memory/races.rs"]
 mod races;
+#[path = "memory/raw.rs"]
+mod raw;
 #[path = "memory/scratch.rs"]
 mod scratch;
 #[path = "memory/setup.rs"]

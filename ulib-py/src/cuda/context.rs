@@ -12,6 +12,7 @@ use ulib_device::sys::{CUfunc_cache, CUlimit};
 use super::current::{self, Entry};
 use super::device::PyDevice;
 use super::errors::{IntoCudaResult, logic};
+use super::memory::pending;
 
 /// A context: the device's primary one, which everybody in the process shares, or one that another library has made
 /// current.
@@ -79,7 +80,9 @@ impl PyContext {
             Some(entry) => entry.context.synchronize(),
             None => current::device()?.synchronize(),
         });
-        waited.cuda()
+        waited.cuda()?;
+        pending::let_go(py);
+        Ok(())
     }
 
     /// A limit (:class:`limit`) of kernels on the device.

@@ -10,6 +10,7 @@ use ulib_device::sys::CUevent_flags;
 use super::current;
 use super::errors::{IntoCudaResult, logic};
 use super::memory::on::On;
+use super::memory::pending;
 use crate::cell::drop_detached;
 
 /// A point in a stream of the current device, to be waited for and timed. ``flags`` are :class:`event_flags`.
@@ -85,6 +86,7 @@ impl PyEvent {
     fn synchronize<'py>(slf: PyRef<'py, Self>, py: Python<'py>) -> PyResult<PyRef<'py, Self>> {
         let event = slf.inner()?;
         py.detach(|| event.synchronize()).cuda()?;
+        pending::let_go(py);
         Ok(slf)
     }
 

@@ -10,6 +10,7 @@ use super::current;
 use super::device::PyDevice;
 use super::errors::{IntoCudaResult, logic};
 use super::event::PyEvent;
+use super::memory::pending;
 use crate::stream::{Queue, foreign, handle_of};
 
 /// A queue of work on the current device.
@@ -106,7 +107,9 @@ impl PyStream {
     /// Waits until everything put into the stream so far is done.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
         let stream = self.inner()?;
-        py.detach(|| stream.synchronize()).cuda()
+        py.detach(|| stream.synchronize()).cuda()?;
+        pending::let_go(py);
+        Ok(())
     }
 
     /// Whether everything put into the stream so far is done.

@@ -35,7 +35,9 @@ fn memcpy_htod(dest: &Bound<'_, PyAny>, src: &Bound<'_, PyAny>) -> PyResult<()> 
     // SAFETY: the buffer keeps its bytes there until it is dropped, below.
     dest.py()
         .detach(|| unsafe { transfer::upload(&to, start.get(), len) })
-        .cuda()
+        .cuda()?;
+    pending::let_go(dest.py());
+    Ok(())
 }
 
 /// Puts a copy of the bytes of ``src`` to the device memory ``dest`` into ``stream``. ``src`` is kept until it has run; only
@@ -83,7 +85,9 @@ fn memcpy_dtoh(dest: &Bound<'_, PyAny>, src: &Bound<'_, PyAny>) -> PyResult<()> 
     // SAFETY: the buffer keeps its bytes there until it is dropped, below.
     dest.py()
         .detach(|| unsafe { transfer::download(start.get(), &from, len) })
-        .cuda()
+        .cuda()?;
+    pending::let_go(dest.py());
+    Ok(())
 }
 
 /// Puts a copy of the device memory ``src`` to ``dest`` into ``stream``. ``dest`` is kept until it has run; only to page-locked

@@ -14,7 +14,7 @@ mod ipc;
 mod managed;
 pub(crate) mod on;
 mod peer;
-mod pending;
+pub(super) mod pending;
 pub(super) mod pointer;
 mod pools;
 mod query;

@@ -50,16 +50,22 @@ pub(super) fn keep(py: Python<'_>, after: Option<Arc<Event>>, bytes: HostBytes) 
 }
 
 /// [`keep`] for anything.
-pub(super) fn keep_for(_py: Python<'_>, after: Option<Arc<Event>>, keeper: Keeper) {
-    let mut done = Vec::new();
-    {
+pub(super) fn keep_for(py: Python<'_>, after: Option<Arc<Event>>, keeper: Keeper) {
+    if let Some(after) = after {
         let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(after) = after {
-            pending.push_back(Kept {
-                after,
-                _keeper: keeper,
-            });
-        }
+        pending.push_back(Kept {
+            after,
+            _keeper: keeper,
+        });
+    }
+    let_go(py);
+}
+
+/// Lets what copies no longer use go; does not wait.
+pub(in crate::cuda) fn let_go(_py: Python<'_>) {
+    let mut done = Vec::new();
+    // Whoever has the lock does the same.
+    if let Ok(mut pending) = PENDING.try_lock() {
         while pending
             .front()
             .is_some_and(|kept| kept.after.is_done().unwrap_or(false))
