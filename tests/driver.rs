@@ -43,3 +43,5 @@ mod scopes;
 mod settings;
 #[path = "driver/streams.rs"]
 mod streams;
+#[path = "driver/tuning.rs"]
+mod tuning;

@@ -291,6 +291,47 @@ def test_addresses_of_all_kinds(fake):
         sent(function, memory, size=16)
 
 
+def test_managed_arrays_and_their_views_go_by_address(fake):
+    array = cuda.managed_zeros((4, 6), np.float32, mem_flags=cuda.mem_attach_flags.GLOBAL)
+    function = kernel(".u64 x")
+    for view in (array, array[1:], array[2, 3:], array.T, array[::2, ::2], array.view(np.int32), array[1, 1:2]):
+        (address,) = struct.unpack("<Q", sent(function, view, size=16))
+        assert address == view.ctypes.data
+    with pytest.raises(cuda.LogicError, match="has 4 bytes, and the ndarray given for it 8"):
+        sent(kernel(".u32 x"), array, size=12)
+    by_value = kernel(".align 4 .b8 x[16]")
+    copied = array[0, :4].copy()
+    copied[:] = [1, 2, 3, 4]
+    assert struct.unpack("<ffff", sent(by_value, copied, size=24)) == (1, 2, 3, 4)
+
+
+def test_arrays_of_dlpack_go_by_address(fake):
+    import uLib
+
+    block = uLib.FloatCollection([1, 2, 3])
+    block.SetPreferredDevice("Device")
+
+    class Lent:
+        def __dlpack__(self, **how):
+            return block.__dlpack__(**how)
+
+        def __dlpack_device__(self):
+            return block.__dlpack_device__()
+
+    class OnTheHost:
+        def __dlpack__(self, **how):
+            raise AssertionError("not asked")
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    function = kernel(".u64 x")
+    (address,) = struct.unpack("<Q", sent(function, Lent(), size=16))
+    assert address == block.__cuda_array_interface__["data"][0]
+    with pytest.raises(TypeError, match="not on a CUDA device"):
+        sent(function, OnTheHost(), size=16)
+
+
 @pytest.mark.parametrize(
     ("words", "value", "error", "message"),
     [

@@ -29,10 +29,10 @@ const HASH: usize = size_of::<u128>();
 const MAGIC: &[u8] = b"uLib kept 1\n";
 
 /// What entries hold, by the ends of their names.
-pub(super) const IMAGE: &str = "image";
-pub(super) const HEADERS: &str = "headers";
-/// Best configurations.
-pub(super) const TUNED: &str = "tuned";
+const IMAGE: &str = "image";
+const HEADERS: &str = "headers";
+/// What was found out, such as best configurations.
+const TUNED: &str = "tuned";
 const UNFINISHED: &str = "unfinished";
 
 /// A folder of compiled programs, or none.
@@ -112,7 +112,7 @@ impl Cache {
     }
 
     /// The content of an entry.
-    pub(super) fn get(&self, key: u128, what: &str) -> Option<Vec<u8>> {
+    fn get(&self, key: u128, what: &str) -> Option<Vec<u8>> {
         let path = self.path(key, what)?;
         let mut bytes = fs::read(&path).ok()?;
         let Some(body) = checked(&bytes) else {
@@ -128,7 +128,7 @@ impl Cache {
     }
 
     /// Makes an entry, or replaces it.
-    pub(super) fn put(&self, key: u128, what: &str, body: &[u8]) {
+    fn put(&self, key: u128, what: &str, body: &[u8]) {
         static WRITTEN: AtomicU32 = AtomicU32::new(0);
         let (Some(path), Some(folder)) = (self.path(key, what), &self.folder) else {
             return;
@@ -200,6 +200,17 @@ impl Cache {
             let _ = fs::remove_file(&path);
             total -= bytes;
         }
+    }
+
+    /// What was found out before, and kept under this key.
+    #[must_use]
+    pub fn recall(&self, key: &str) -> Option<Vec<u8>> {
+        self.get(XxHash3_128::oneshot(key.as_bytes()), TUNED)
+    }
+
+    /// Keeps something that was found out, such as which of several kernels is fastest. The key says all that it depends on.
+    pub fn remember(&self, key: &str, what: &[u8]) {
+        self.put(XxHash3_128::oneshot(key.as_bytes()), TUNED, what);
     }
 
     pub(super) fn image(&self, key: u128) -> Option<Image> {

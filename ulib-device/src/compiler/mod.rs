@@ -29,6 +29,7 @@
 //! | what was compiled | `image.rs` |
 //! | what the compiler says | `failure.rs` |
 //! | images kept on disk | `cache.rs` |
+//! | the fastest of many ways | `tune.rs` |
 
 mod absence;
 mod cache;
@@ -42,6 +43,7 @@ mod options;
 mod program;
 mod search;
 mod target;
+mod tune;
 
 pub use absence::NoCompiler;
 pub use cache::{CACHE_VARIABLE, Cache};
@@ -52,3 +54,4 @@ pub use options::NvccOptions;
 pub use program::Program;
 pub use search::{add_packages, toolkit_library};
 pub use target::Target;
+pub use tune::{Configuration, Outcome, Tuned, Tuner};

@@ -42,6 +42,23 @@ pub(super) fn check(op: &'static str, image: &[u8]) -> Result<()> {
     }
 }
 
+/// As [`check`], for what is to be loaded: an ELF file has to be one for these devices.
+pub(super) fn check_program(op: &'static str, image: &[u8]) -> Result<()> {
+    /// The number of the machine in the headers of cubins.
+    const DEVICE: u64 = 190;
+    check(op, image)?;
+    if image.starts_with(b"\x7fELF") && number::<2>(image, 18) != Some(DEVICE) {
+        let found = "a program for another machine";
+        return Err(Error::invalid(
+            op,
+            "image",
+            found,
+            "a cubin, fatbin or PTX text",
+        ));
+    }
+    Ok(())
+}
+
 const FATBIN: [u8; 4] = 0xBA55_ED50_u32.to_le_bytes();
 
 fn number<const N: usize>(bytes: &[u8], at: u64) -> Option<u64> {
@@ -118,6 +135,9 @@ mod tests {
         elf[64 + 4] = 1;
         elf[64 + 32] = 128;
         assert!(check("op", &elf).is_ok());
+        assert!(check_program("op", &elf).is_err());
+        elf[18] = 190;
+        assert!(check_program("op", &elf).is_ok());
         elf[64 + 32] = 129;
         assert!(check("op", &elf).is_err());
         elf[64 + 4] = 8; // a section without bytes in the file

@@ -68,7 +68,7 @@ impl Module {
     /// # Errors
     /// Kind `InvalidArgument` for an empty image, and one that is shorter than its headers say; else as [`load`](Self::load).
     pub unsafe fn load_image(device: &Device, image: &[u8]) -> Result<Self> {
-        binary::check("Module::load_image", image)?;
+        binary::check_program("Module::load_image", image)?;
         // SAFETY: the caller promises what is asked for.
         unsafe { Self::load_terminated(device, image) }
     }
@@ -86,7 +86,7 @@ impl Module {
         options: &JitOptions,
     ) -> (Result<Self>, JitLog) {
         let mut log = jit::Log::new(options);
-        let loaded = binary::check("Module::load_image", image)
+        let loaded = binary::check_program("Module::load_image", image)
             // SAFETY: the caller promises what is asked for.
             .and_then(|()| unsafe { Self::load_logged(device, image, &mut log) });
         (loaded, log.read())

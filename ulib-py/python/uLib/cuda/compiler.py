@@ -73,7 +73,7 @@ def _debugging() -> bool:
     return driver.CUDA_DEBUGGING
 
 
-def _folder_of_cache(cache_dir: _CacheDir) -> str | None:
+def folder_of_cache(cache_dir: _CacheDir) -> str | None:
     """The folder of the cache, or None for no cache."""
     if cache_dir is False or _debugging() or "PYCUDA_DISABLE_CACHE" in os.environ:
         return None
@@ -139,7 +139,7 @@ def _compile(
         raise ValueError(f"target is {target!r}, expected 'cubin', 'ptx' or 'fatbin'")
     flags = _options_of(options)
     folders = [os.fspath(folder) for folder in include_dirs or ()]
-    folder = _folder_of_cache(cache_dir)
+    folder = folder_of_cache(cache_dir)
     _, _, _, _, wants_kept, ignored = nvcc_options(flags)
     keep = keep or wants_kept
     if nvcc is not None:

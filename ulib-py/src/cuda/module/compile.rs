@@ -19,6 +19,8 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compiler_packages, module)?)?;
     module.add_function(wrap_pyfunction!(nvcc_options, module)?)?;
     module.add_function(wrap_pyfunction!(device_architecture, module)?)?;
+    module.add_function(wrap_pyfunction!(recall_kept, module)?)?;
+    module.add_function(wrap_pyfunction!(remember_kept, module)?)?;
     module.add_function(wrap_pyfunction!(toolkit_library_file, module)?)
 }
 
@@ -186,4 +188,21 @@ fn device_architecture(py: Python<'_>) -> PyResult<String> {
 #[pyo3(signature = (name, folder=None))]
 fn toolkit_library_file(name: &str, folder: Option<PathBuf>) -> PyResult<PathBuf> {
     toolkit_library(name, folder.as_deref()).map_err(to_cuda)
+}
+
+/// What was found out before and kept in the cache of this folder under a key.
+#[pyfunction]
+fn recall_kept<'py>(
+    py: Python<'py>,
+    cache_dir: Option<PathBuf>,
+    key: &str,
+) -> Option<Bound<'py, PyBytes>> {
+    let kept = py.detach(|| cache_at(cache_dir).recall(key));
+    kept.map(|kept| PyBytes::new(py, &kept))
+}
+
+/// Keeps something that was found out.
+#[pyfunction]
+fn remember_kept(py: Python<'_>, cache_dir: Option<PathBuf>, key: &str, what: &[u8]) {
+    py.detach(|| cache_at(cache_dir).remember(key, what));
 }

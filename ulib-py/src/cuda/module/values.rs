@@ -9,7 +9,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyComplex, PyDict, PyFloat, PyInt, PyTuple, PyType};
 use ulib_core::Result;
 use ulib_device::launch::Arguments;
-use ulib_device::memory::Access;
+use ulib_device::memory::{Access, managed_range};
 use ulib_device::module::Parameter;
 use ulib_device::{DeviceBytes, Function, Stream};
 
@@ -378,7 +378,7 @@ fn push_array(
         .getattr(intern!(py, "ctypes"))?
         .getattr(intern!(py, "data"))?
         .extract()?;
-    if is_managed(address) {
+    if managed_range(address).is_some() {
         arguments.push(&address.to_ne_bytes());
         return checked(place, object, 8);
     }
@@ -393,12 +393,6 @@ fn push_array(
         )));
     }
     push_bytes(place, object, arguments)
-}
-
-/// Whether the address lies in managed memory of ours, which kernels reach at the address of the host.
-fn is_managed(address: u64) -> bool {
-    let _ = address;
-    false
 }
 
 /// Anything that stands for a place in device memory.
