@@ -23,6 +23,8 @@ mod devices;
 mod events;
 #[path = "driver/faults.rs"]
 mod faults;
+#[path = "driver/graphs.rs"]
+mod graphs;
 #[path = "driver/launching.rs"]
 mod launching;
 #[path = "driver/linking.rs"]

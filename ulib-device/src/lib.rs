@@ -12,6 +12,7 @@
 //! | calling the function | [`launch()`] |
 //! | the compiler | [`compiler`] |
 //! | the allocator, an allocation | [`memory`] |
+//! | work written down once and started many times | [`graph`] |
 //! | what is not given back | [`report`] |
 //! | page-locked memory, `memcpy` | [`pinned`], [`copy`] |
 //! | a picture with interpolation in the hardware | [`texture`] |
@@ -28,6 +29,7 @@ pub mod copy;
 pub mod device;
 pub mod driver;
 pub mod event;
+pub mod graph;
 pub mod hooks;
 pub mod launch;
 pub mod memory;
@@ -42,6 +44,7 @@ pub use block::{Block, transfers};
 pub use device::{ContextGuard, Device, MemoryInfo};
 pub use driver::{Driver, Unavailable};
 pub use event::Event;
+pub use graph::{Graph, GraphExec};
 pub use launch::{LaunchConfig, launch};
 pub use memory::{Access, DeviceBytes, DeviceMemory, DeviceMemoryResource, Held};
 pub use module::{Function, Kernel, Linker, Module};

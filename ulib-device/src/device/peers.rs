@@ -96,10 +96,12 @@ impl PeerAccess {
     }
 
     fn end(&mut self) -> Result<()> {
-        if !std::mem::take(&mut self.open) {
+        if !self.open {
             return Ok(());
         }
         let _context = self.device.bind()?;
+        let theirs = self.peer.primary_context()? as CUcontext;
+        self.open = false;
         let mut pairs = pairs();
         let mine = (self.device.ordinal(), self.peer.ordinal());
         let Some(at) = pairs
@@ -112,7 +114,6 @@ impl PeerAccess {
         if pairs[at].users > 0 || !pairs.swap_remove(at).ours {
             return Ok(());
         }
-        let theirs = self.peer.primary_context()? as CUcontext;
         let table = self.device.table();
         let call = table
             .cuCtxDisablePeerAccess

@@ -100,13 +100,14 @@ impl Recent {
         seen.retain(|launch| launch.number > ended);
         seen.sort_by_key(|launch| std::cmp::Reverse(launch.number));
         let (last, before) = seen.split_first()?;
+        let shape = match last.grid {
+            // That of a graph.
+            [0, ..] => String::new(),
+            grid => format!("<<<{}, {}>>>", shown(grid), shown(last.block)),
+        };
         let mut text = format!(
-            "most likely caused by {}<<<{}, {}>>>, queued as launch {} of the device on stream {:#x}",
-            last.name,
-            shown(last.grid),
-            shown(last.block),
-            last.number,
-            last.stream
+            "most likely caused by {}{shape}, queued as launch {} of the device on stream {:#x}",
+            last.name, last.number, last.stream
         );
         let mut others: Vec<&str> = Vec::new();
         for launch in before {

@@ -108,7 +108,7 @@ driver_table! {
         cuMipmappedArrayCreate cuMipmappedArrayGetLevel cuMipmappedArrayDestroy
         cuTexObjectCreate cuTexObjectDestroy cuTexObjectGetResourceDesc cuSurfObjectCreate cuSurfObjectDestroy
         cuStreamBeginCapture_v2 cuStreamEndCapture cuGraphInstantiateWithFlags cuGraphLaunch cuGraphExecDestroy
-        cuGraphDestroy
+        cuGraphDestroy cuGraphGetNodes cuGraphNodeGetType cuGraphExecUpdate_v2 cuGraphExecKernelNodeSetParams_v2
         cuGLGetDevices_v2 cuGraphicsGLRegisterBuffer cuGraphicsGLRegisterImage cuGraphicsMapResources
         cuGraphicsUnmapResources cuGraphicsResourceGetMappedPointer_v2 cuGraphicsSubResourceGetMappedArray
         cuGraphicsUnregisterResource

@@ -17,16 +17,16 @@ use ulib_device::sys::{CUfunction, CUlaunchConfig, CUstream};
 /// The kernel that breaks its context.
 const BREAK: &str = "fakecuda_break";
 
-struct Shape {
-    grid: [u32; 3],
-    block: [u32; 3],
-    shared: u32,
+pub(super) struct Shape {
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) shared: u32,
 }
 
 /// Queues a launch.
 ///
 /// # Safety
-/// `parameters` points to a pointer to the kernel's one parameter, as large as the registry says.
+/// As [`prepared`].
 unsafe fn launch(
     call: &mut Call<'_>,
     function: CUfunction,
@@ -34,6 +34,25 @@ unsafe fn launch(
     on: CUstream,
     parameters: *mut *mut c_void,
 ) -> Outcome {
+    // SAFETY: the caller's promise.
+    let work = unsafe { prepared(call, function, shape, parameters) }?;
+    let handle = stream::meant(call, on)?;
+    if call.streams[&handle].context != call.context {
+        return Err(code::INVALID_HANDLE);
+    }
+    call.enqueue(handle, work, Vec::new())
+}
+
+/// A launch, checked, with its parameters copied.
+///
+/// # Safety
+/// `parameters` points to a pointer to the kernel's one parameter, as large as the registry says.
+pub(super) unsafe fn prepared(
+    call: &Call<'_>,
+    function: CUfunction,
+    shape: &Shape,
+    parameters: *mut *mut c_void,
+) -> Outcome<Work> {
     let found = call
         .functions
         .get(&number(function))
@@ -46,8 +65,7 @@ unsafe fn launch(
         .ok_or(code::INVALID_HANDLE)?;
     let home = module.context;
     let takes = module.program.parameters_of(&name).to_vec();
-    let handle = stream::meant(call, on)?;
-    if home != call.context || call.streams[&handle].context != home {
+    if home != call.context {
         return Err(code::INVALID_HANDLE);
     }
     let ([gx, gy, gz], [bx, by, bz]) = (shape.grid, shape.block);
@@ -58,7 +76,7 @@ unsafe fn launch(
         return Err(code::INVALID_VALUE);
     }
     if &*name == BREAK {
-        return call.enqueue(handle, Work::Break(code::ILLEGAL_ADDRESS), Vec::new());
+        return Ok(Work::Break(code::ILLEGAL_ADDRESS));
     }
     let dump = &*name == emulation::PARAMETERS;
     let (run, bytes) = if dump {
@@ -94,7 +112,7 @@ unsafe fn launch(
         shared,
         context,
     };
-    call.enqueue(handle, Work::Kernel(Arc::new(launch)), Vec::new())
+    Ok(Work::Kernel(Arc::new(launch)))
 }
 
 /// The length of all parameters, and the parameters as they lie in the kernel's memory; what is between them is 0xEE.

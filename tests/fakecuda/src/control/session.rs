@@ -30,6 +30,8 @@ pub enum Kind {
     Module,
     /// A memory pool.
     Pool,
+    /// A graph, ready to be launched or not.
+    Graph,
     /// An array; the levels of a mipmapped one are not counted apart.
     Array,
     /// A mipmapped array.
@@ -394,6 +396,13 @@ pub(super) fn live(state: &State, session: Option<u64>) -> Vec<Live> {
             Kind::Surface
         };
         push(kind, *handle, 0);
+    }
+    for (handle, _) in state
+        .graphs
+        .iter()
+        .filter(|(_, graph)| wanted(graph.session))
+    {
+        push(Kind::Graph, *handle, 0);
     }
     found
 }

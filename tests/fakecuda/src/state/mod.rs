@@ -115,6 +115,8 @@ pub(crate) struct State {
     pub(crate) faults: Vec<String>,
     next_handle: u64,
     pub(crate) next_task: u64,
+    /// How many captures there have been.
+    pub(crate) captures: u64,
 }
 
 impl State {
@@ -139,6 +141,7 @@ impl State {
             faults: Vec::new(),
             next_handle: 0,
             next_task: 1,
+            captures: 0,
         }
     }
 

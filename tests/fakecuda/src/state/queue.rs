@@ -36,6 +36,8 @@ struct Task {
 
 /// A capture in progress on a stream.
 pub(crate) struct Capture {
+    /// Its number, never used before.
+    pub(crate) id: u64,
     pub(crate) mode: u32,
     pub(crate) thread: std::thread::ThreadId,
     pub(crate) work: Vec<Work>,
@@ -76,6 +78,11 @@ pub(crate) struct Event {
 #[derive(Clone)]
 pub(crate) struct Graph {
     pub(crate) work: Vec<Work>,
+    /// The handle of each piece of work; of what only orders others, 0.
+    pub(crate) nodes: Vec<u64>,
+    /// Made ready to be launched.
+    pub(crate) ready: bool,
+    pub(crate) session: u64,
 }
 
 impl State {

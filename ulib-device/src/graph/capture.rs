@@ -1,0 +1,204 @@
+//! Capture of a stream: what is put into it is written down instead of run.
+
+use super::kept::{Kept, Registered, capture_of};
+use super::{Graph, Inner};
+use crate::driver::{check, forked, missing_entry};
+use crate::report::{Counted, Kind};
+use crate::stream::Stream;
+use crate::sys::{CUgraph, CUresult, CUstreamCaptureMode};
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use ulib_core::{Error, ErrorKind, Result};
+
+/// A stream whose work is written down into a graph, until [`finish`](Self::finish); dropped without that, the work is
+/// forgotten.
+///
+/// Other threads go on as if there were no capture. On this thread what has to wait for the stream is refused. Streams
+/// that wait for an event of a captured one become part of the capture, and have to be waited for by it again in the same
+/// way before the end.
+///
+/// What the work uses lives as long as the graph: either it is borrowed ([`reads`](Self::reads), [`writes`](Self::writes)),
+/// so that the compiler sees to it, or given away ([`keep`](Self::keep)).
+#[must_use = "the capture ends when this is dropped, and its work is forgotten"]
+pub struct Capture<'m> {
+    stream: Stream,
+    kept: Arc<Kept>,
+    registered: Option<Registered>,
+    /// Whether it has yet to be ended.
+    open: bool,
+    memory: PhantomData<&'m mut ()>,
+}
+
+impl Stream {
+    /// Writes down what is put into this stream from now on. It is no default stream.
+    ///
+    /// # Errors
+    /// Kind `Unavailable` where the driver has no graphs; kind `Driver` for a default stream or one that is being captured;
+    /// kind `Forked` in a forked child.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use ulib_device::{Device, DeviceBytes, Stream};
+    ///
+    /// # fn main() -> ulib_core::Result<()> {
+    /// let stream = Stream::non_blocking(&Device::new(0)?)?;
+    /// let memory = DeviceBytes::allocate(&stream, 1 << 20)?;
+    /// let mut capture = stream.capture()?;
+    /// let address = capture.reads(&memory).ptr();
+    /// // ... launches that read at `address`, put into `stream` ...
+    /// let graph = capture.finish()?;
+    /// let mut ready = graph.instantiate()?;
+    /// for _ in 0..1000 {
+    ///     ready.launch(&stream)?;
+    /// }
+    /// stream.synchronize()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    /// Memory that a graph has borrowed cannot go before it:
+    /// ```compile_fail
+    /// # fn main() -> ulib_core::Result<()> {
+    /// # use ulib_device::{Device, DeviceBytes, Stream};
+    /// let stream = Stream::non_blocking(&Device::new(0)?)?;
+    /// let memory = DeviceBytes::allocate(&stream, 1 << 20)?;
+    /// let mut capture = stream.capture()?;
+    /// let address = capture.reads(&memory).ptr();
+    /// let graph = capture.finish()?;
+    /// drop(memory);
+    /// graph.instantiate()?.launch(&stream)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn capture<'m>(&self) -> Result<Capture<'m>> {
+        let _context = self.device().bind()?;
+        let table = self.device().table();
+        let begin = table
+            .cuStreamBeginCapture_v2
+            .ok_or_else(|| missing_entry("cuStreamBeginCapture_v2", "10.1"))?;
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        // SAFETY: the context is current by the guard; the stream is alive by the borrow.
+        let status = unsafe { begin(self.handle(), mode) };
+        check(table, "cuStreamBeginCapture_v2", status)?;
+        let mut capture = Capture {
+            stream: self.clone(),
+            kept: Arc::default(),
+            registered: None,
+            open: true,
+            memory: PhantomData,
+        };
+        // From here on the capture ends with its guard.
+        if let Some(number) = capture_of(self)? {
+            capture.registered = Some(Registered::new(number, &capture.kept));
+        }
+        Ok(capture)
+    }
+}
+
+impl<'m> Capture<'m> {
+    /// The stream.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Keeps `owner` alive as long as the graph.
+    pub fn keep(&self, owner: impl Any + Send + Sync) {
+        self.kept.push(Box::new(owner));
+    }
+
+    /// Borrows what the graph reads, as long as there is the graph.
+    pub fn reads<T: ?Sized>(&mut self, memory: &'m T) -> &'m T {
+        memory
+    }
+
+    /// Borrows what the graph writes, for nobody else as long as there is the graph.
+    pub fn writes<T: ?Sized>(&mut self, memory: &'m mut T) -> &'m mut T {
+        memory
+    }
+
+    /// Ends the capture: the graph of what was put into the stream.
+    ///
+    /// # Errors
+    /// Kind `Driver` when a call that no capture allows has spoiled it, when a stream that became part of it was not waited for,
+    /// or on another thread than the capture was begun on; kind `Forked` in a forked child. The stream is captured no more,
+    /// except after the last but one.
+    pub fn finish(mut self) -> Result<Graph<'m>> {
+        let ended = self.end();
+        let spoilt = |error: Error| match error.kind() {
+            ErrorKind::Driver { code, .. } if *code == INVALIDATED => {
+                error.context("a call that no capture allows has spoiled this one")
+            }
+            _ => error,
+        };
+        let raw = ended.map_err(spoilt)?;
+        let inner = Inner {
+            device: self.stream.device().clone(),
+            raw: raw as usize,
+            _counted: Counted::new(Kind::Graph),
+        };
+        Ok(Graph {
+            inner: Arc::new(inner),
+            kept: Arc::clone(&self.kept),
+            memory: PhantomData,
+        })
+    }
+
+    fn end(&mut self) -> Result<CUgraph> {
+        self.registered = None;
+        let device = self.stream.device();
+        let _context = device.bind()?;
+        let table = device.table();
+        let end = table
+            .cuStreamEndCapture
+            .ok_or_else(|| missing_entry("cuStreamEndCapture", "10.0"))?;
+        let mut graph: CUgraph = core::ptr::null_mut();
+        // SAFETY: the context is current by the guard; the stream is alive, since this has a clone; the call writes one
+        // pointer.
+        let status = unsafe { end(self.stream.handle(), &raw mut graph) };
+        // What has failed for a reason that has nothing to do with captures is tried again by the guard.
+        self.open = !matches!(
+            status,
+            CUresult::CUDA_SUCCESS
+                | CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+                | CUresult::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED
+                | CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED
+                | CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD
+        );
+        check(table, "cuStreamEndCapture", status)?;
+        Ok(graph)
+    }
+}
+
+impl Drop for Capture<'_> {
+    fn drop(&mut self) {
+        if !self.open || forked() {
+            return;
+        }
+        let spoilt = |error: &Error| matches!(error.kind(), ErrorKind::Driver { code, .. } if *code == INVALIDATED);
+        let device = self.stream.device().clone();
+        match self.end() {
+            // A graph that nobody wanted.
+            Ok(raw) => drop(Inner {
+                device,
+                raw: raw as usize,
+                _counted: Counted::new(Kind::Graph),
+            }),
+            Err(error) if spoilt(&error) => {}
+            Err(error) => device.dropped_with(error),
+        }
+    }
+}
+
+const INVALIDATED: i32 = CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+    .0
+    .cast_signed();
+
+impl fmt::Debug for Capture<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Capture")
+            .field("stream", &self.stream)
+            .finish_non_exhaustive()
+    }
+}

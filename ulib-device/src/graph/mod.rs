@@ -1,0 +1,210 @@
+//! Graphs: work that is written down once and started many times, with one call.
+//!
+//! [`Stream::capture`](crate::Stream::capture) writes down, [`Graph::instantiate`] makes ready, [`GraphExec::launch`] starts.
+//! What the work uses lives as long as any of the three: borrowed or given away, see [`Capture`].
+#![allow(
+    unsafe_code,
+    reason = "captures streams, makes, starts and destroys the driver's graphs"
+)]
+
+mod capture;
+mod exec;
+mod kept;
+
+pub use capture::Capture;
+pub use exec::GraphExec;
+
+use crate::device::Device;
+use crate::driver::{check, missing_entry};
+use crate::report::Counted;
+use crate::sys::{CUgraph, CUgraphNode, CUgraphNodeType, Table};
+use kept::Kept;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use ulib_core::Result;
+
+/// Work and its order, written down. Clones are the same graph.
+#[derive(Clone)]
+pub struct Graph<'m> {
+    inner: Arc<Inner>,
+    /// What its work uses.
+    kept: Arc<Kept>,
+    memory: PhantomData<&'m mut ()>,
+}
+
+struct Inner {
+    device: Device,
+    /// The driver's handle as an integer: it is only ever handed to the driver, so any thread may hold it.
+    raw: usize,
+    _counted: Counted,
+}
+
+/// One piece of work of a graph.
+#[derive(Clone)]
+pub struct Node {
+    graph: Arc<Inner>,
+    raw: usize,
+}
+
+/// What a piece of work is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NodeKind {
+    /// A launch of a kernel.
+    Kernel,
+    /// A copy.
+    Copy,
+    /// A fill.
+    Fill,
+    /// A call of the host.
+    Host,
+    /// An allocation.
+    Allocation,
+    /// The end of an allocation.
+    Free,
+    /// Anything else, by the driver's number for it.
+    Other(u32),
+}
+
+impl<'m> Graph<'m> {
+    /// The device it is for.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.inner.device
+    }
+
+    /// The driver's handle, for calls this crate does not wrap; as an integer, `handle() as usize`.
+    #[must_use]
+    pub fn handle(&self) -> CUgraph {
+        self.inner.raw as CUgraph
+    }
+
+    /// How many pieces of work there are.
+    ///
+    /// # Errors
+    /// Whatever the driver says; kind `Forked` in a forked child.
+    pub fn node_count(&self) -> Result<usize> {
+        self.inner.read_nodes(core::ptr::null_mut(), 0)
+    }
+
+    /// The pieces of work, in the order of the driver.
+    ///
+    /// # Errors
+    /// Whatever the driver says; kind `Forked` in a forked child.
+    pub fn nodes(&self) -> Result<Vec<Node>> {
+        let count = self.node_count()?;
+        let mut raw: Vec<CUgraphNode> = vec![core::ptr::null_mut(); count];
+        let found = self.inner.read_nodes(raw.as_mut_ptr(), count)?;
+        raw.truncate(found);
+        let node = |raw: CUgraphNode| Node {
+            graph: Arc::clone(&self.inner),
+            raw: raw as usize,
+        };
+        Ok(raw.into_iter().map(node).collect())
+    }
+
+    /// Makes it ready to be launched.
+    ///
+    /// # Errors
+    /// Whatever the driver says; kind `Forked` in a forked child.
+    pub fn instantiate(&self) -> Result<GraphExec<'m>> {
+        GraphExec::new(self)
+    }
+
+    /// Gives it up; what is ready to be launched stays ready.
+    ///
+    /// # Errors
+    /// Whatever the driver says; kind `Forked` in a forked child. Nothing happens while a clone, a [`Node`] or a [`GraphExec`]
+    /// still needs it.
+    pub fn close(self) -> Result<()> {
+        Arc::try_unwrap(self.inner).map_or(Ok(()), Inner::close)
+    }
+}
+
+impl Inner {
+    /// Writes up to `room` nodes to `nodes`, unless that is null; how many there are.
+    fn read_nodes(&self, nodes: *mut CUgraphNode, room: usize) -> Result<usize> {
+        let _context = self.device.bind()?;
+        let table = self.device.table();
+        let call = table
+            .cuGraphGetNodes
+            .ok_or_else(|| missing_entry("cuGraphGetNodes", "10.0"))?;
+        let mut count = room;
+        // SAFETY: the context is current by the guard; the graph is alive; `nodes` is null or has that much room.
+        let status = unsafe { call(self.raw as CUgraph, nodes, &raw mut count) };
+        check(table, "cuGraphGetNodes", status)?;
+        Ok(count)
+    }
+
+    fn close(mut self) -> Result<()> {
+        let raw = std::mem::take(&mut self.raw);
+        let _context = self.device.bind()?;
+        destroy(self.device.table(), raw)
+    }
+}
+
+fn destroy(table: &Table, raw: usize) -> Result<()> {
+    let call = table
+        .cuGraphDestroy
+        .ok_or_else(|| missing_entry("cuGraphDestroy", "10.0"))?;
+    // SAFETY: the callers hold the context's guard, and give the handle up.
+    check(table, "cuGraphDestroy", unsafe { call(raw as CUgraph) })
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if self.raw == 0 || crate::driver::forked() {
+            return;
+        }
+        let bound = self.device.bind();
+        if let Err(error) = bound.and_then(|_context| destroy(self.device.table(), self.raw)) {
+            self.device.dropped_with(error);
+        }
+    }
+}
+
+impl Node {
+    /// What it is.
+    ///
+    /// # Errors
+    /// Whatever the driver says; kind `Forked` in a forked child.
+    pub fn kind(&self) -> Result<NodeKind> {
+        let _context = self.graph.device.bind()?;
+        let table = self.graph.device.table();
+        let call = table
+            .cuGraphNodeGetType
+            .ok_or_else(|| missing_entry("cuGraphNodeGetType", "10.0"))?;
+        let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL;
+        // SAFETY: the context is current by the guard; the node lives as long as its graph, which this keeps.
+        let status = unsafe { call(self.handle(), &raw mut kind) };
+        check(table, "cuGraphNodeGetType", status)?;
+        Ok(match kind {
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => NodeKind::Kernel,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => NodeKind::Copy,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => NodeKind::Fill,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST => NodeKind::Host,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC => NodeKind::Allocation,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => NodeKind::Free,
+            CUgraphNodeType(other) => NodeKind::Other(other),
+        })
+    }
+
+    /// The driver's handle, for calls this crate does not wrap; as an integer, `handle() as usize`.
+    #[must_use]
+    pub fn handle(&self) -> CUgraphNode {
+        self.raw as CUgraphNode
+    }
+}
+
+impl fmt::Debug for Graph<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Graph({:#x} on {})", self.inner.raw, self.inner.device)
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Node({:#x})", self.raw)
+    }
+}
