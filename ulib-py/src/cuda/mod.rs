@@ -9,6 +9,7 @@ mod current;
 mod device;
 mod errors;
 mod event;
+mod graph;
 mod memory;
 mod module;
 mod report;
@@ -37,6 +38,9 @@ fn classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<device::PyDevice>()?;
     module.add_class::<device::PyPeerAccess>()?;
     module.add_class::<event::PyEvent>()?;
+    module.add_class::<graph::PyCapture>()?;
+    module.add_class::<graph::PyGraph>()?;
+    module.add_class::<graph::PyGraphExec>()?;
     module.add_class::<stream::PyStream>()
 }
 

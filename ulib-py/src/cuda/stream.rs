@@ -10,6 +10,7 @@ use super::current;
 use super::device::PyDevice;
 use super::errors::{IntoCudaResult, logic};
 use super::event::PyEvent;
+use super::graph::PyCapture;
 use super::memory::pending;
 use crate::stream::{Queue, foreign, handle_of};
 
@@ -24,6 +25,16 @@ pub(crate) struct PyStream(Queue);
 impl PyStream {
     pub(crate) fn new(stream: Stream) -> Self {
         Self(Queue::new(stream))
+    }
+
+    /// Lets operations of this thread use the stream.
+    pub(crate) fn enter_scope(&self) -> PyResult<()> {
+        self.0.enter().cuda()
+    }
+
+    /// Ends what [`enter_scope`](Self::enter_scope) began.
+    pub(crate) fn leave_scope(&self) -> PyResult<()> {
+        self.0.leave()
     }
 
     /// The stream itself.
@@ -131,6 +142,13 @@ impl PyStream {
         callbacks::add(py, &self.inner()?, callback)
     }
 
+    /// For a ``with`` block: ``with stream.capture() as graph:`` writes down what this thread puts into the stream, instead of
+    /// running it; afterwards ``graph.instantiate()`` makes it ready to be launched. Other threads go on meanwhile; what has
+    /// to wait for the stream is an error.
+    fn capture(slf: Py<Self>, py: Python<'_>) -> PyResult<PyCapture> {
+        PyCapture::new(py, slf)
+    }
+
     /// Gives the stream up; work that is in it runs.
     fn close(&self) {
         self.0.close();
@@ -178,13 +196,13 @@ impl PyStream {
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
-        slf.0.enter().cuda()?;
+        slf.enter_scope()?;
         Ok(slf)
     }
 
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        self.0.leave()
+        self.leave_scope()
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {

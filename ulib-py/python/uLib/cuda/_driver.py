@@ -82,9 +82,12 @@ from ._native import (
     memset_d8_async,
 )
 from ._native import (
+    Capture,
     Context,
     Device,
     Event,
+    Graph,
+    GraphExec,
     PeerAccess,
     Stream,
     get_version,
@@ -201,9 +204,12 @@ __all__ += [
 ]
 # Devices, contexts, enumerations.
 __all__ += [
+    "Capture",
     "Context",
     "Device",
     "Event",
+    "Graph",
+    "GraphExec",
     "PeerAccess",
     "Stream",
     "live_objects",

@@ -67,8 +67,7 @@ fn memcpy_htod_async(
         })?;
         pending::mark(&stream)
     });
-    pending::keep(py, queued.cuda()?, from);
-    Ok(())
+    pending::keep(py, queued.cuda()?, from)
 }
 
 /// Copies as many bytes as ``dest``, anything contiguous and writable with a buffer, has from the device memory ``src``. Returns
@@ -116,8 +115,7 @@ fn memcpy_dtoh_async(
         })?;
         pending::mark(&stream)
     });
-    pending::keep(py, queued.cuda()?, to);
-    Ok(())
+    pending::keep(py, queued.cuda()?, to)
 }
 
 fn dtod(

@@ -8,6 +8,7 @@ use ulib_core::{Error, Result};
 use ulib_device::{Event, Stream};
 
 use super::buffer::HostBytes;
+use crate::cuda::errors::IntoCudaResult;
 
 /// What keeps something alive.
 #[allow(dead_code, reason = "kept for the sake of their destructors")]
@@ -23,42 +24,59 @@ struct Kept {
 
 static PENDING: Mutex<VecDeque<Kept>> = Mutex::new(VecDeque::new());
 
-/// Marks the present end of `stream`, unless what was put there became part of a graph, whose user keeps what it uses. Where
-/// it cannot be marked, it is waited for.
-pub(super) fn mark(stream: &Stream) -> Result<Option<Arc<Event>>> {
+/// How long something is kept.
+#[derive(Clone)]
+pub(super) enum Mark {
+    /// No longer: what used it has run.
+    Done,
+    /// Until that is reached.
+    After(Arc<Event>),
+    /// As long as the graph that the stream is captured into; of a capture that is not ours, its user keeps what it uses.
+    Captured(Stream),
+}
+
+/// Marks the present end of `stream`. Where it cannot be marked, it is waited for.
+pub(super) fn mark(stream: &Stream) -> Result<Mark> {
     match stream.is_capturing() {
-        Ok(true) => Ok(None),
+        Ok(true) => Ok(Mark::Captured(stream.clone())),
         Ok(false) => match stream.record() {
-            Ok(event) => Ok(Some(Arc::new(event))),
+            Ok(event) => Ok(Mark::After(Arc::new(event))),
             Err(error) => wait_for(stream, error),
         },
         Err(error) => wait_for(stream, error),
     }
 }
 
-fn wait_for(stream: &Stream, error: Error) -> Result<Option<Arc<Event>>> {
+fn wait_for(stream: &Stream, error: Error) -> Result<Mark> {
     match stream.synchronize() {
-        Ok(()) => Ok(None),
+        Ok(()) => Ok(Mark::Done),
         // The context is broken, and runs nothing any more.
         Err(_) => Err(error),
     }
 }
 
-/// Keeps `bytes` until `after` is reached, and lets those go that are done.
-pub(super) fn keep(py: Python<'_>, after: Option<Arc<Event>>, bytes: HostBytes) {
-    keep_for(py, after, Keeper::Bytes(Arc::new(bytes)));
+/// Keeps `bytes` as long as `mark` says, and lets those go that are done.
+pub(super) fn keep(py: Python<'_>, mark: Mark, bytes: HostBytes) -> PyResult<()> {
+    keep_for(py, mark, Keeper::Bytes(Arc::new(bytes)))
 }
 
 /// [`keep`] for anything.
-pub(super) fn keep_for(py: Python<'_>, after: Option<Arc<Event>>, keeper: Keeper) {
-    if let Some(after) = after {
-        let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.push_back(Kept {
-            after,
-            _keeper: keeper,
-        });
+pub(super) fn keep_for(py: Python<'_>, mark: Mark, keeper: Keeper) -> PyResult<()> {
+    match mark {
+        Mark::Done => {}
+        Mark::After(after) => {
+            let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
+            pending.push_back(Kept {
+                after,
+                _keeper: keeper,
+            });
+        }
+        Mark::Captured(stream) => {
+            py.detach(|| stream.keep_in_capture(|| keeper)).cuda()?;
+        }
     }
     let_go(py);
+    Ok(())
 }
 
 /// Lets what copies no longer use go; does not wait.

@@ -80,13 +80,13 @@ fn run(
             transfer::queue_from(&dst, &src, &stream, || queue(&call, form, &stream))?;
             if waits {
                 stream.synchronize()?;
-                return Ok(None);
+                return Ok(pending::Mark::Done);
             }
             pending::mark(&stream)
         })
         .cuda()?;
     for keeper in keepers.into_iter().flatten() {
-        pending::keep_for(py, after.clone(), keeper);
+        pending::keep_for(py, after.clone(), keeper)?;
     }
     Ok(())
 }

@@ -18,7 +18,10 @@ pub(super) fn queue(
 ) -> Result<()> {
     wait_for_producer(pointer, stream)?;
     match pointer.owner() {
-        Some(owner) => owner.queue_on(stream, access, queue),
+        Some(owner) => {
+            owner.queue_on(stream, access, queue)?;
+            in_graph(stream, owner)
+        }
         None => queue(),
     }
 }
@@ -32,6 +35,11 @@ pub(crate) fn bytes(pointer: &Pointer, device: &Device, len: usize) -> Result<Ar
     // SAFETY: who names an address vouches for the memory there, which the driver checks before it is touched.
     let bytes = unsafe { DeviceBytes::foreign(device, pointer.address(), len, Box::new(())) };
     Ok(Arc::new(bytes))
+}
+
+/// Keeps memory as long as the graph that the stream is captured into, if it is.
+pub(super) fn in_graph(stream: &Stream, owner: &Arc<DeviceBytes>) -> Result<()> {
+    stream.keep_in_capture(|| Arc::clone(owner)).map(drop)
 }
 
 fn wait_for_producer(pointer: &Pointer, stream: &Stream) -> Result<()> {
@@ -89,6 +97,9 @@ pub(super) fn queue_from(
 ) -> Result<()> {
     wait_for_producer(target, stream)?;
     wait_for_producer(source, stream)?;
+    for owner in [target.owner(), source.owner()].into_iter().flatten() {
+        in_graph(stream, owner)?;
+    }
     match (target.owner(), source.owner()) {
         (Some(target), Some(source)) => target.queue_from(source, stream, work),
         (Some(one), None) => one.queue_on(stream, Access::Write, work),

@@ -1,0 +1,255 @@
+//! [`PyGraph`] and [`PyGraphExec`]: work that is written down once and started many times.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use ulib_core::{Error, ErrorKind, Result};
+use ulib_device::graph::{Capture, Graph, GraphExec};
+
+use super::errors::{IntoCudaResult, logic};
+use super::memory::on::On;
+use super::stream::PyStream;
+use crate::cell::drop_detached;
+
+/// What ``Stream.capture`` gives: in its ``with`` block what this thread puts into the stream is written down instead of run.
+#[pyclass(frozen, weakref, name = "Capture", module = "uLib.cuda.driver")]
+pub(crate) struct PyCapture {
+    stream: Py<PyStream>,
+    graph: Py<PyGraph>,
+    running: Mutex<Option<Capture<'static>>>,
+}
+
+/// Work that a ``with stream.capture() as graph:`` block has written down, once that has ended. What it uses is kept.
+#[pyclass(frozen, weakref, name = "Graph", module = "uLib.cuda.driver")]
+pub(crate) struct PyGraph(Mutex<State>);
+
+enum State {
+    /// The block has not ended.
+    Pending,
+    Done(Graph<'static>),
+    /// Or its block was left by an exception.
+    Closed,
+}
+
+/// A graph that is ready to be launched.
+#[pyclass(frozen, weakref, name = "GraphExec", module = "uLib.cuda.driver")]
+pub(crate) struct PyGraphExec(Mutex<Option<GraphExec<'static>>>);
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl PyCapture {
+    pub(crate) fn new(py: Python<'_>, stream: Py<PyStream>) -> PyResult<Self> {
+        Ok(Self {
+            stream,
+            graph: Py::new(py, PyGraph(Mutex::new(State::Pending)))?,
+            running: Mutex::new(None),
+        })
+    }
+}
+
+#[pymethods]
+impl PyCapture {
+    fn __enter__(&self, py: Python<'_>) -> PyResult<Py<PyGraph>> {
+        if locked(&self.running).is_some() || !matches!(*self.graph.get().state(), State::Pending) {
+            return Err(logic("Capture: it has been entered already"));
+        }
+        let stream = self.stream.get();
+        let inner = stream.inner()?;
+        let begun = py.detach(|| inner.capture()).cuda()?;
+        *locked(&self.running) = Some(begun);
+        // Operations of uLib's objects are part of it, too.
+        stream.enter_scope()?;
+        Ok(self.graph.clone_ref(py))
+    }
+
+    #[pyo3(signature = (kind=None, *_exception))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: Option<&Bound<'_, PyAny>>,
+        _exception: &Bound<'_, PyTuple>,
+    ) -> PyResult<()> {
+        let Some(running) = locked(&self.running).take() else {
+            return Err(logic(
+                "Capture: it has not been entered, or was left already",
+            ));
+        };
+        let left = self.stream.get().leave_scope();
+        let graph = self.graph.get();
+        if kind.is_some_and(|kind| !kind.is_none()) {
+            *graph.state() = State::Closed;
+            drop_detached(running);
+            return left;
+        }
+        match py.detach(|| running.finish()).cuda() {
+            Ok(made) => *graph.state() = State::Done(made),
+            Err(error) => {
+                *graph.state() = State::Closed;
+                return Err(error);
+            }
+        }
+        left
+    }
+}
+
+impl Drop for PyCapture {
+    fn drop(&mut self) {
+        let running = locked(&self.running).take();
+        drop_detached(running);
+    }
+}
+
+impl PyGraph {
+    /// Held for a moment only, without waiting for anything.
+    fn state(&self) -> MutexGuard<'_, State> {
+        locked(&self.0)
+    }
+
+    /// The graph itself.
+    fn get(&self) -> PyResult<Graph<'static>> {
+        match &*self.state() {
+            State::Done(graph) => Ok(graph.clone()),
+            State::Pending => Err(logic("Graph: its capture has not ended")),
+            State::Closed => Err(logic("Graph: it has been closed")),
+        }
+    }
+}
+
+#[pymethods]
+impl PyGraph {
+    /// Makes it ready to be launched.
+    fn instantiate(&self, py: Python<'_>) -> PyResult<PyGraphExec> {
+        let graph = self.get()?;
+        let made = py.detach(|| graph.instantiate()).cuda()?;
+        Ok(PyGraphExec(Mutex::new(Some(made))))
+    }
+
+    /// How many pieces of work there are.
+    #[getter]
+    fn node_count(&self, py: Python<'_>) -> PyResult<usize> {
+        let graph = self.get()?;
+        py.detach(|| graph.node_count()).cuda()
+    }
+
+    /// The driver's handle, an integer.
+    #[getter]
+    fn handle(&self) -> PyResult<usize> {
+        Ok(self.get()?.handle() as usize)
+    }
+
+    /// Gives it up; what is ready to be launched stays ready.
+    fn close(&self) {
+        let before = std::mem::replace(&mut *self.state(), State::Closed);
+        if let State::Done(graph) = before {
+            drop_detached(graph);
+        }
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
+        self.close();
+    }
+
+    fn __repr__(&self) -> String {
+        match self.get() {
+            Ok(graph) => format!(
+                "<uLib.cuda.driver.Graph {:#x} on {}>",
+                graph.handle() as usize,
+                graph.device()
+            ),
+            Err(_) => "<uLib.cuda.driver.Graph, not there>".to_owned(),
+        }
+    }
+}
+
+impl Drop for PyGraph {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl PyGraphExec {
+    /// Works on it, detached: one launch or change at a time.
+    fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut GraphExec<'static>) -> Result<R> + Send,
+    ) -> PyResult<R> {
+        py.detach(|| {
+            let mut slot = locked(&self.0);
+            let exec = slot.as_mut().ok_or_else(|| {
+                Error::new(ErrorKind::InvalidArgument, "GraphExec: it has been closed")
+            })?;
+            work(exec)
+        })
+        .cuda()
+    }
+}
+
+#[pymethods]
+impl PyGraphExec {
+    /// Puts all its work into the stream, by default into the default one, and returns without waiting for it.
+    #[pyo3(signature = (stream=None))]
+    fn launch(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        const OP: &str = "GraphExec.launch";
+        let on = On::of(OP, stream)?;
+        self.with(py, |exec| {
+            let stream = on.stream(OP, exec.device())?;
+            exec.launch(&stream)
+        })
+    }
+
+    /// Takes the work of the graph in the place of its own, for later launches: the same pieces of work in the same order, with
+    /// other memory, numbers or sizes.
+    fn update(&self, py: Python<'_>, graph: &PyGraph) -> PyResult<()> {
+        let graph = graph.get()?;
+        self.with(py, |exec| exec.update(&graph))
+    }
+
+    /// Waits until all launches so far are done.
+    fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, GraphExec::synchronize)
+    }
+
+    /// Waits for its launches, and gives it up; a second time does nothing.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| {
+            let exec = locked(&self.0).take();
+            exec.map_or(Ok(()), GraphExec::close)
+        })
+        .cuda()
+    }
+
+    /// The driver's handle, an integer.
+    #[getter]
+    fn handle(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, |exec| Ok(exec.handle() as usize))
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.close(py)
+    }
+}
+
+impl Drop for PyGraphExec {
+    fn drop(&mut self) {
+        let exec = self
+            .0
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        drop_detached(exec);
+    }
+}
