@@ -6,6 +6,8 @@ use ulib_core::{ErrorKind, Placement};
 use ulib_device::memory::{
     Advice, Attachment, DriverResource, Managed, PointerInfo, PointerKind, managed_range,
 };
+use ulib_device::pinned::{HostFlags, HostMemory, Registration};
+use ulib_device::report::{self, Kind};
 use ulib_device::{Stream, copy};
 
 use crate::setup::{card, fake_card, pattern};
@@ -35,6 +37,30 @@ fn any_address_within_it_is_found_until_it_is_gone() {
     let start = memory.ptr();
     drop(memory);
     assert_eq!(managed_range(start), None);
+}
+
+#[test]
+fn memory_of_every_kind_is_counted_until_it_is_gone() {
+    let Some(card) = card() else { return };
+    let kinds = [Kind::HostMemory, Kind::Registration, Kind::Managed];
+    let counts = || kinds.map(report::count);
+    let before = counts();
+    let pages = vec![0_u8; 4096];
+    let memory = HostMemory::new(&card.device, 10, HostFlags::PORTABLE).unwrap();
+    // SAFETY: the vector outlives the registration.
+    let registration = unsafe {
+        Registration::new(
+            &card.device,
+            pages.as_ptr() as u64,
+            4096,
+            HostFlags::default(),
+        )
+    };
+    let managed = Managed::new(&card.device, 10, Attachment::Global).unwrap();
+    assert_eq!(counts(), before.map(|count| count + 1));
+    registration.unwrap().close().unwrap();
+    drop((memory, managed));
+    assert_eq!(counts(), before);
 }
 
 #[test]

@@ -20,6 +20,14 @@ pub enum Kind {
     Graph,
     /// A graph made ready to run.
     GraphExec,
+    /// Page-locked memory of the host ([`HostMemory`](crate::pinned::HostMemory)), also what a pool of it keeps.
+    HostMemory,
+    /// Memory of the program that is page-locked ([`Registration`](crate::pinned::Registration)).
+    Registration,
+    /// Managed memory.
+    Managed,
+    /// Memory of another process.
+    Imported,
 }
 
 /// How many things of a kind there are.
@@ -33,12 +41,16 @@ pub struct Live {
     pub bytes: u64,
 }
 
-const COUNTED: [Kind; 5] = [
+const COUNTED: [Kind; 9] = [
     Kind::Stream,
     Kind::Event,
     Kind::Module,
     Kind::Graph,
     Kind::GraphExec,
+    Kind::HostMemory,
+    Kind::Registration,
+    Kind::Managed,
+    Kind::Imported,
 ];
 
 static COUNTS: [AtomicU64; COUNTED.len()] = [const { AtomicU64::new(0) }; COUNTED.len()];
@@ -134,6 +146,10 @@ impl fmt::Display for Live {
             Kind::Module => "modules",
             Kind::Graph => "graphs",
             Kind::GraphExec => "executable graphs",
+            Kind::HostMemory => "page-locked allocations",
+            Kind::Registration => "registrations",
+            Kind::Managed => "managed allocations",
+            Kind::Imported => "allocations of other processes",
         };
         match self.bytes {
             0 => write!(f, "{} {name}", self.count),

@@ -8,6 +8,7 @@ use ulib_core::{Error, Result};
 
 use crate::Device;
 use crate::driver::{Driver, check, missing_entry, relaxed_capture};
+use crate::report::{Counted, Kind};
 use crate::sys::CUipcMemHandle;
 
 /// The bytes by which another process finds an allocation.
@@ -37,6 +38,7 @@ pub struct ImportedMemory {
     address: u64,
     device: Device,
     open: bool,
+    _counted: Counted,
 }
 
 impl ImportedMemory {
@@ -63,6 +65,7 @@ impl ImportedMemory {
             address,
             device: device.clone(),
             open: true,
+            _counted: Counted::new(Kind::Imported),
         })
     }
 

@@ -15,6 +15,7 @@ use ulib_core::{Error, Placement, Result};
 use super::room::with_room;
 use super::{DeviceBytes, out_of_memory};
 use crate::driver::{Driver, check, forked, missing_entry, relaxed_capture};
+use crate::report::{Counted, Kind};
 use crate::sys::{CUdevice, CUmem_advise as Advise, CUmemLocation, CUmemLocationType, CUresult};
 use crate::{Device, Stream};
 
@@ -77,6 +78,7 @@ pub struct Managed {
     start: u64,
     len: usize,
     device: Device,
+    _counted: Counted,
 }
 
 /// Managed memory of this process that a [`Managed`] owns.
@@ -149,6 +151,7 @@ impl Managed {
             start,
             len,
             device: device.clone(),
+            _counted: Counted::new(Kind::Managed),
         })
     }
 

@@ -11,6 +11,7 @@ use ulib_core::{Error, Result};
 use super::region::{PAGE_BYTES, Region};
 use crate::Device;
 use crate::driver::{Driver, check, missing_entry, relaxed_capture};
+use crate::report::{Counted, Kind};
 use crate::sys::{
     CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_WRITECOMBINED,
 };
@@ -68,6 +69,7 @@ pub struct HostMemory {
     pages: Pages,
     len: usize,
     flags: HostFlags,
+    _counted: Counted,
 }
 
 #[derive(Debug)]
@@ -113,7 +115,12 @@ impl HostMemory {
         } else {
             Pages::Registered(Region::new(device, size)?)
         };
-        Ok(Self { pages, len, flags })
+        Ok(Self {
+            pages,
+            len,
+            flags,
+            _counted: Counted::new(Kind::HostMemory),
+        })
     }
 
     /// The address.
@@ -207,6 +214,7 @@ pub struct Registration {
     len: usize,
     device: Device,
     registered: bool,
+    _counted: Counted,
 }
 
 impl Registration {
@@ -244,6 +252,7 @@ impl Registration {
             len,
             device: device.clone(),
             registered: true,
+            _counted: Counted::new(Kind::Registration),
         })
     }
 

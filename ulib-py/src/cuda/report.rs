@@ -17,6 +17,10 @@ pub(super) fn live_objects(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
             Kind::Module => "modules",
             Kind::Graph => "graphs",
             Kind::GraphExec => "graph_execs",
+            Kind::HostMemory => "host_allocations",
+            Kind::Registration => "registrations",
+            Kind::Managed => "managed_allocations",
+            Kind::Imported => "imported_allocations",
             _ => continue,
         };
         found.set_item(name, live.count)?;
