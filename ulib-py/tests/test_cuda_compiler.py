@@ -13,7 +13,7 @@ from uLib.cuda import compiler
 from uLib.cuda.compiler import DynamicModule, DynamicSourceModule, SourceModule
 
 SCALE = "__global__ void scale(float *a, float by) { a[threadIdx.x] *= by; }\n"
-PTX = {"arch": "compute_60"}
+PTX = {"arch": "compute_80"}
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_machine_code_and_ptx(nvrtc, cache):
 def test_names_are_those_of_c_unless_told_otherwise(nvrtc, cache):
     assert b".entry scale(" in compiler.compile(SCALE, **PTX)
     assert b".entry _Z5scalePff(" in compiler.compile(SCALE, no_extern_c=True, **PTX)
-    assert b".entry _Z5scalePff(" in compiler.compile_plain(SCALE, ["-arch=compute_60"])
+    assert b".entry _Z5scalePff(" in compiler.compile_plain(SCALE, ["-arch=compute_80"])
 
 
 def test_errors_show_the_lines(nvrtc, cache):
@@ -57,7 +57,7 @@ def test_errors_show_the_lines(nvrtc, cache):
     assert error.msg == "kernel.cu does not compile"
     assert 'kernel.cu(3): error: identifier "missing" is undefined' in error.stderr
     assert ">    3 |   a[0] = missing;" in str(error)
-    assert "--gpu-architecture=compute_60" in error.command_line
+    assert "--gpu-architecture=compute_80" in error.command_line
     with pytest.raises(cuda.CompileError, match="--frobnicate"):
         compiler.compile(SCALE, options=["--frobnicate"], **PTX)
 
@@ -160,7 +160,7 @@ from uLib.cuda import compiler
 import hashlib
 for n in range(3):
     source = {SCALE!r} + f"// {{n}}"
-    print(hashlib.md5(compiler.compile(source, arch="compute_60")).hexdigest())
+    print(hashlib.md5(compiler.compile(source, arch="compute_80")).hexdigest())
 """
     import sys
 
@@ -176,7 +176,7 @@ def test_a_hit_starts_no_process_and_loads_no_compiler(nvrtc, cache, python):
     done = python(
         f"""
 from uLib.cuda import compiler
-compiler.compile("#include <stdint.h>\\n" + {SCALE!r}, arch="compute_60")
+compiler.compile("#include <stdint.h>\\n" + {SCALE!r}, arch="compute_80")
 assert "nvrtc" not in open("/proc/self/maps").read()
 import sys
 print("subprocess" in sys.modules)
@@ -263,7 +263,7 @@ def test_what_nvcc_says_is_in_the_error(cache, tmp_path):
 
 
 def test_a_source_module_has_its_parts(gpu, nvrtc, cache):
-    module = SourceModule("__device__ int table[3];\n" + SCALE, arch="compute_60")
+    module = SourceModule("__device__ int table[3];\n" + SCALE, arch="compute_80")
     assert module.get_global("table")[1] == 12
     function = module.get_function("scale")
     assert function.name == "scale" and function.parameters in (None, [(0, 8), (8, 4)])
@@ -277,34 +277,34 @@ def test_templates_are_found_by_their_expressions(gpu, nvrtc, cache):
     source = "template <typename T, int N> __global__ void scale(T *a) { a[0] *= N; }\n"
     names = ["scale<float, 2>", "scale<double, 3>"]
     for _ in range(2):
-        module = SourceModule(source, no_extern_c=True, arch="compute_60", name_expressions=names)
+        module = SourceModule(source, no_extern_c=True, arch="compute_80", name_expressions=names)
         assert module.get_function(names[0]).name == "_Z5scaleIfLi2EEvPT_"
         assert module.get_function(names[1]).name == "_Z5scaleIdLi3EEvPT_"
 
 
 def test_a_dynamic_module_is_linked(gpu, nvrtc, cache, tmp_path):
     heard = []
-    module = DynamicModule(arch="compute_60", message_handler=lambda *said: heard.append(said))
+    module = DynamicModule(arch="compute_80", message_handler=lambda *said: heard.append(said))
     first = "extern __device__ int helper(int);\n__global__ void f(int *a) { *a = helper(*a); }\n"
     second = "__device__ int helper(int x) { return x + 1; }\n"
     linked = module.add_source(first, nvcc_options=["-rdc=true"]).add_source(second, ["-rdc=true"], "helper.ptx").link()
     assert linked is module and heard[0][0] is True
     assert module.get_function("f").name == "f"
-    more = DynamicModule(arch="compute_60")
+    more = DynamicModule(arch="compute_80")
     path = tmp_path / "third.ptx"
     path.write_bytes(compiler.compile(SCALE, **PTX))
     more.add_data(path.read_bytes(), cuda.jit_input_type.PTX, "scale").link()
     assert more.get_function("scale").name == "scale"
-    DynamicModule(arch="compute_60").add_file(str(path), cuda.jit_input_type.PTX).link()
+    DynamicModule(arch="compute_80").add_file(str(path), cuda.jit_input_type.PTX).link()
 
 
 def test_the_device_runtime_is_found_or_missed(gpu, nvrtc, cache, tmp_path):
     source = "__global__ void f() {}\n"
     with pytest.raises(cuda.RuntimeError, match="libcudadevrt.a is in none of"):
-        DynamicSourceModule(source, arch="compute_60", cuda_libdir=tmp_path)
+        DynamicSourceModule(source, arch="compute_80", cuda_libdir=tmp_path)
     if os.environ.get("ULIB_TEST_DRIVER") != "real":
         (tmp_path / "libcudadevrt.a").write_bytes(b"!<arch>\n")
-        module = DynamicSourceModule(source, arch="compute_60", cuda_libdir=tmp_path)
+        module = DynamicSourceModule(source, arch="compute_80", cuda_libdir=tmp_path)
         assert module.get_function("f").name == "f"
 
 
@@ -314,7 +314,7 @@ def test_the_layout_of_structs_is_the_compilers(fake, nvrtc, cache):
 struct Pair { char tag; double value; };
 __global__ void fakecuda_parameters(unsigned char *out, char first, Pair pair, float2 two, bool last) {}
 """
-    function = SourceModule(source, arch="compute_60").get_function("fakecuda_parameters")
+    function = SourceModule(source, arch="compute_80").get_function("fakecuda_parameters")
     assert function.parameters == [(0, 8), (8, 1), (16, 16), (32, 8), (40, 1)]
     record = np.zeros((), np.dtype([("tag", "i1"), ("value", "f8")], align=True))
     record["tag"], record["value"] = 9, 2.5
@@ -335,14 +335,14 @@ def test_a_card_runs_what_was_compiled(real, nvrtc, cache):
     for _ in range(2):
         b = a.copy()
         function = SourceModule(SCALE).get_function("scale")
-        function(cuda.InOut(b), 3, block=(64, 1, 1))
+        function(cuda.InOut(b), 3.0, block=(64, 1, 1))
         np.testing.assert_array_equal(b, a * 3)
         seconds = function(cuda.InOut(b), np.float32(2), block=(64, 1, 1), time_kernel=True)
         assert seconds > 0
         np.testing.assert_array_equal(b, a * 6)
     memory = cuda.to_device(a)
     function.prepare("Pf")
-    function.prepared_call((1, 1), (64, 1, 1), memory, 2)
+    function.prepared_call((1, 1), (64, 1, 1), memory, 2.0)
     assert function.prepared_timed_call((1, 1), (64, 1, 1), memory, 2.0)() > 0
     np.testing.assert_array_equal(cuda.from_device_like(memory, a), a * 4)
 

@@ -117,7 +117,7 @@ ENUMERATIONS = {
 
 
 @pytest.mark.parametrize("name", ENUMERATIONS)
-def test_members_have_the_numbers_of_the_driver(name):
+def test_members_have_the_numbers_of_the_driver(nodriver, name):
     header = HEADER.read_text()
     found = re.findall(rf"pub const {ENUMERATIONS[name]}(\w+):\s*\w+\s*=\s*\w+\((\d+)\)", header)
     declared = {member: int(number) for member, number in reversed(found)}
@@ -130,7 +130,7 @@ def test_members_have_the_numbers_of_the_driver(name):
         assert type(value) is enumeration
 
 
-def test_device_attributes_are_all_of_the_driver():
+def test_device_attributes_are_all_of_the_driver(nodriver):
     declared = re.findall(r"pub const CU_DEVICE_ATTRIBUTE_(\w+):", HEADER.read_text())
     assert set(cuda.device_attribute.names) == set(declared) - {"MAX"}
 

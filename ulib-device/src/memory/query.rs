@@ -60,6 +60,11 @@ impl PointerInfo {
     /// # Errors
     /// Whatever the driver says; kind `Forked` in a forked child.
     pub fn of(address: u64) -> Result<Option<Self>> {
+        // The driver answers only where some context is current.
+        let _context = match Device::current()? {
+            Some(_) => None,
+            None => Some(Device::new(0)?.bind()?),
+        };
         let mut kind = 0_u32;
         if !ask(
             address,
@@ -122,7 +127,7 @@ impl PointerInfo {
 fn ask<T: Copy>(address: u64, which: Attribute, answer: &mut T) -> Result<bool> {
     let table = Driver::ready()?.table();
     let to: *mut c_void = std::ptr::from_mut(answer).cast();
-    // SAFETY: the driver is initialised and only looks the address up; `to` is a variable of the attribute's width, which the
+    // SAFETY: a context is current, by the caller, and the driver only looks the address up; `to` is a variable of the attribute's width, which the
     // calls above pair: 4 bytes for a kind, an ordinal and a flag (which is
     // of one or four, so that the variable starts as zero), 8 for addresses, sizes and the number.
     let status = unsafe { (table.cuPointerGetAttribute)(to, which, address) };

@@ -106,7 +106,7 @@ unsafe fn store(data: *mut c_void, answer: &Answer) -> Outcome {
 }
 
 entries! {
-    fn cuPointerGetAttribute[](data: *mut c_void, which: Attribute, address: CUdeviceptr) Init |call| {
+    fn cuPointerGetAttribute[](data: *mut c_void, which: Attribute, address: CUdeviceptr) Context |call| {
         let found = look(call, address)?;
         let answer = answer(&found, which, address)?;
         // SAFETY: the caller passes room for the attribute's type.
