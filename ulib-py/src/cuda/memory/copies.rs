@@ -33,9 +33,8 @@ fn memcpy_htod(dest: &Bound<'_, PyAny>, src: &Bound<'_, PyAny>) -> PyResult<()> 
     to.check(OP, "dest", from.len())?;
     let (start, len) = (HostPtr(from.ptr()), from.len());
     // SAFETY: the buffer keeps its bytes there until it is dropped, below.
-    dest.py()
-        .detach(|| unsafe { transfer::upload(&to, start.get(), len) })
-        .cuda()?;
+    let work = || unsafe { transfer::upload(&to, start.get(), len) };
+    dest.py().detach(work).cuda()?;
     pending::let_go(dest.py());
     Ok(())
 }
@@ -82,9 +81,8 @@ fn memcpy_dtoh(dest: &Bound<'_, PyAny>, src: &Bound<'_, PyAny>) -> PyResult<()> 
     from.check(OP, "src", to.len())?;
     let (start, len) = (HostPtr(to.ptr()), to.len());
     // SAFETY: the buffer keeps its bytes there until it is dropped, below.
-    dest.py()
-        .detach(|| unsafe { transfer::download(start.get(), &from, len) })
-        .cuda()?;
+    let work = || unsafe { transfer::download(start.get(), &from, len) };
+    dest.py().detach(work).cuda()?;
     pending::let_go(dest.py());
     Ok(())
 }
