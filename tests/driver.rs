@@ -25,6 +25,8 @@ mod events;
 mod faults;
 #[path = "driver/graphs.rs"]
 mod graphs;
+#[path = "driver/gl.rs"]
+mod gl;
 #[path = "driver/launching.rs"]
 mod launching;
 #[path = "driver/linking.rs"]

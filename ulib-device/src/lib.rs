@@ -16,6 +16,7 @@
 //! | what is not given back | [`report`] |
 //! | page-locked memory, `memcpy` | [`pinned`], [`copy`] |
 //! | a picture with interpolation in the hardware | [`texture`] |
+//! | a buffer or picture of OpenGL | [`gl`] |
 //! | a vector that may live on either side | [`block`] |
 //! | `libcuda` itself | [`driver`], [`sys`] |
 //!
@@ -30,6 +31,7 @@ pub mod device;
 pub mod driver;
 pub mod event;
 pub mod graph;
+pub mod gl;
 pub mod hooks;
 pub mod launch;
 pub mod memory;

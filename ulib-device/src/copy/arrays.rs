@@ -168,6 +168,7 @@ impl End {
         origin: [usize; 3],
         extent: Extent,
     ) -> Result<Self> {
+        array.check_lent(op)?;
         let own = array.descriptor();
         let texel = own.texel_bytes().max(1);
         for (what, bytes) in [("x", origin[0]), ("width", extent.width)] {

@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ulib_core::{Error, Result};
 
@@ -45,6 +46,8 @@ struct Inner {
     /// Remembers the uses, and owns what destroys the array after the last one. Its "address" is the handle, at which
     /// nothing is ever read.
     ledger: DeviceBytes,
+    /// Set when whoever has lent the array takes it back.
+    ended: Option<Arc<AtomicBool>>,
 }
 
 /// Destroys the array.
@@ -93,7 +96,7 @@ impl Array {
             raw: raw as usize,
         };
         // SAFETY: made above, and destroyed by `owner`.
-        unsafe { Self::with_owner(device, raw as usize, descriptor, Box::new(owner)) }
+        unsafe { Self::with_owner(device, raw as usize, descriptor, Box::new(owner), None) }
     }
 
     /// An array that something else owns, such as a picture of a graphics library. `owner` keeps it alive and is dropped
@@ -111,6 +114,32 @@ impl Array {
         handle: usize,
         owner: Box<dyn Any + Send + Sync>,
     ) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::lent(device, handle, owner, None) }
+    }
+
+    /// [`foreign`](Self::foreign) until `ended` is set; then it refuses to be used.
+    ///
+    /// # Safety
+    /// As [`foreign`](Self::foreign), until then.
+    pub(crate) unsafe fn foreign_until(
+        device: &Device,
+        handle: usize,
+        owner: Box<dyn Any + Send + Sync>,
+        ended: Arc<AtomicBool>,
+    ) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Self::lent(device, handle, owner, Some(ended)) }
+    }
+
+    /// # Safety
+    /// As [`foreign`](Self::foreign), or [`foreign_until`](Self::foreign_until).
+    unsafe fn lent(
+        device: &Device,
+        handle: usize,
+        owner: Box<dyn Any + Send + Sync>,
+        ended: Option<Arc<AtomicBool>>,
+    ) -> Result<Self> {
         let descriptor = {
             let _context = device.bind()?;
             let table = device.table();
@@ -126,7 +155,7 @@ impl Array {
             ArrayDescriptor::from_raw(&found)?
         };
         // SAFETY: as promised by the caller.
-        unsafe { Self::with_owner(device, handle, descriptor, owner) }
+        unsafe { Self::with_owner(device, handle, descriptor, owner, ended) }
     }
 
     /// # Safety
@@ -136,6 +165,7 @@ impl Array {
         raw: usize,
         descriptor: ArrayDescriptor,
         owner: Box<dyn Any + Send + Sync>,
+        ended: Option<Arc<AtomicBool>>,
     ) -> Result<Self> {
         let bytes = descriptor.bytes()?.max(1);
         // SAFETY: nothing ever accesses memory at the address of the ledger: copies take the array from its handle.
@@ -144,6 +174,7 @@ impl Array {
             descriptor,
             raw,
             ledger,
+            ended,
         })))
     }
 
@@ -169,6 +200,17 @@ impl Array {
 
     pub(crate) fn raw(&self) -> CUarray {
         self.0.raw as CUarray
+    }
+
+    /// Refuses an array that was lent and has been taken back.
+    pub(crate) fn check_lent(&self, op: &'static str) -> Result<()> {
+        match &self.0.ended {
+            Some(ended) if ended.load(Ordering::Acquire) => {
+                let found = "one of a mapping that has ended";
+                Err(Error::invalid(op, "array", found, "one that is mapped"))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn ledger(&self) -> &DeviceBytes {

@@ -85,7 +85,8 @@ impl TextureSource {
     fn check(&self, op: &'static str) -> Result<()> {
         let device = self.device();
         match self {
-            Self::Array(_) | Self::Mipmaps(_) => Ok(()),
+            Self::Array(array) => array.check_lent(op),
+            Self::Mipmaps(_) => Ok(()),
             Self::Linear {
                 memory,
                 offset,

@@ -63,6 +63,7 @@ impl SurfaceObject {
             let expected = "an array that kernels may write (flag SURFACE_LDST)";
             return Err(Error::invalid(OP, "array", found, expected));
         }
+        array.check_lent(OP)?;
         let device = array.device();
         let _context = device.bind()?;
         let table = device.table();

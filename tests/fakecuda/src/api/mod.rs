@@ -7,6 +7,7 @@ mod copy;
 mod copy_rows;
 mod device;
 mod event;
+mod gl;
 mod graph;
 mod host;
 mod ipc;
@@ -37,7 +38,7 @@ macro_rules! parts {
         }
     };
 }
-parts! { start device context memory pool host ipc pointer copy copy_rows memset stream event graph module launch link array texture }
+parts! { start device context memory pool host ipc pointer copy copy_rows memset stream event graph module launch link array texture gl }
 
 /// A handle as the pointer type the driver API uses for it.
 pub(crate) fn pointer<T>(handle: u64) -> *mut T {

@@ -40,6 +40,8 @@ pub enum Kind {
     Texture,
     /// A surface object.
     Surface,
+    /// A registered object of OpenGL.
+    Graphics,
     /// A linker.
     Link,
 }
@@ -403,6 +405,13 @@ pub(super) fn live(state: &State, session: Option<u64>) -> Vec<Live> {
         .filter(|(_, graph)| wanted(graph.session))
     {
         push(Kind::Graph, *handle, 0);
+    }
+    for (handle, _) in state
+        .graphics
+        .iter()
+        .filter(|(_, made)| wanted(made.session))
+    {
+        push(Kind::Graphics, *handle, 0);
     }
     found
 }

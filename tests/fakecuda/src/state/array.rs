@@ -30,6 +30,20 @@ pub(crate) struct Mipmaps {
     pub(crate) session: u64,
 }
 
+/// A registered object of OpenGL.
+pub(crate) struct Graphics {
+    pub(crate) part: Part,
+    pub(crate) mapped: bool,
+    pub(crate) session: u64,
+}
+
+/// What is mapped of it.
+#[derive(Clone, Copy)]
+pub(crate) enum Part {
+    Bytes(u64),
+    Array(u64),
+}
+
 /// A texture or a surface object; a surface has no way of reading.
 pub(crate) struct Object {
     pub(crate) resource: CUDA_RESOURCE_DESC,

@@ -9,7 +9,7 @@ pub(crate) mod work;
 
 use crate::gate::{Outcome, code};
 use crate::ptx::Program;
-use array::{Array, Mipmaps, Object};
+use array::{Array, Graphics, Mipmaps, Object};
 use device::Device;
 use pool::Pool;
 use queue::{Event, Graph, Stream};
@@ -33,6 +33,7 @@ pub(crate) enum Tag {
     Array = 8,
     Mipmaps = 9,
     Object = 10,
+    Graphics = 11,
     Link = 12,
 }
 
@@ -111,6 +112,7 @@ pub(crate) struct State {
     pub(crate) mipmaps: BTreeMap<u64, Mipmaps>,
     /// Texture and surface objects.
     pub(crate) objects: BTreeMap<u64, Object>,
+    pub(crate) graphics: BTreeMap<u64, Graphics>,
     /// Mistakes seen while running work, in words.
     pub(crate) faults: Vec<String>,
     next_handle: u64,
@@ -138,6 +140,7 @@ impl State {
             arrays: BTreeMap::new(),
             mipmaps: BTreeMap::new(),
             objects: BTreeMap::new(),
+            graphics: BTreeMap::new(),
             faults: Vec::new(),
             next_handle: 0,
             next_task: 1,
