@@ -76,7 +76,7 @@ fn a_buffer_is_device_memory_while_it_is_mapped() {
     }
     context(true, 0);
     let (device, stream) = (device(), Stream::new(&device()).unwrap());
-    assert_eq!(devices().unwrap(), [device.clone()]);
+    assert_eq!(devices().unwrap(), vec![device.clone()]);
     let buffer = Registered::buffer(&device, 3, Usage::ANY).unwrap();
     assert_eq!(buffer.name(), 3);
     for _ in 0..2 {

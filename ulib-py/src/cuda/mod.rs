@@ -10,6 +10,7 @@ mod device;
 mod errors;
 mod event;
 mod graph;
+mod gl;
 mod memory;
 mod module;
 mod report;
@@ -55,5 +56,6 @@ fn functions(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(report::live_objects, module)?)?;
     memory::register(module)?;
     texture::register(module)?;
+    gl::register(module)?;
     self::module::register(module)
 }

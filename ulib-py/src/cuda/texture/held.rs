@@ -8,27 +8,27 @@ use crate::cell::drop_detached;
 use crate::cuda::errors::logic;
 
 /// A value until it is freed. Whoever works with a clone of it at that moment keeps it until then.
-pub(super) struct Held<T: Clone + Send>(Mutex<Option<T>>);
+pub(crate) struct Held<T: Clone + Send>(Mutex<Option<T>>);
 
 impl<T: Clone + Send> Held<T> {
-    pub(super) fn new(value: T) -> Self {
+    pub(crate) fn new(value: T) -> Self {
         Self(Mutex::new(Some(value)))
     }
 
     /// The value, as long as it is not freed.
-    pub(super) fn get(&self, class: &str) -> PyResult<T> {
+    pub(crate) fn get(&self, class: &str) -> PyResult<T> {
         self.lock().clone().ok_or_else(|| freed(class))
     }
 
     /// Frees the value now. A second time is an error.
-    pub(super) fn free(&self, py: Python<'_>, class: &str) -> PyResult<()> {
+    pub(crate) fn free(&self, py: Python<'_>, class: &str) -> PyResult<()> {
         let value = self.lock().take().ok_or_else(|| freed(class))?;
         py.detach(|| drop(value));
         Ok(())
     }
 
     /// Frees the value unless that has happened already.
-    pub(super) fn close(&self, py: Python<'_>) {
+    pub(crate) fn close(&self, py: Python<'_>) {
         let value = self.lock().take();
         py.detach(|| drop(value));
     }

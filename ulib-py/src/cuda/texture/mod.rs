@@ -12,6 +12,7 @@ mod object;
 mod surface;
 
 pub(crate) use array::PyArray;
+pub(super) use held::Held;
 pub(crate) use object::PyTexture;
 
 use pyo3::prelude::*;
