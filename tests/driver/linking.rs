@@ -4,10 +4,11 @@
 use crate::common;
 use crate::common::folder::Folder;
 use crate::support::device;
+use fakecuda::Kind;
 use ulib_core::ErrorKind;
-use ulib_device::Module;
 use ulib_device::module::{JitOptions, Linker};
-use ulib_device::sys::{CUjit_option, CUjitInputType as Input};
+use ulib_device::sys::{CUfunc_cache, CUjit_option, CUjitInputType as Input};
+use ulib_device::{DeviceMemory, Module, Stream};
 
 fn program(entry: &str) -> String {
     format!(
@@ -107,4 +108,57 @@ fn images_that_are_not_whole_never_reach_the_driver() {
     if let Some(session) = turn.session() {
         assert_eq!(session.count("cuModuleLoadDataEx"), 0);
     }
+}
+
+#[test]
+fn a_failure_of_any_call_leaks_nothing() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    let device = device();
+    let stream = Stream::new(&device).unwrap();
+    let text = program("fakecuda_parameters").replace("()", "(.param .u64 out, .param .u32 n)");
+    let script = || -> ulib_core::Result<()> {
+        let mut out = DeviceMemory::<u8>::zeroed(&stream, 16)?;
+        let mut linker = Linker::new(&device, &JitOptions::new())?;
+        linker.add_ptx("first.ptx", &text)?;
+        linker.add_ptx("second.ptx", &program("second"))?;
+        let function = linker.link().0?.function("fakecuda_parameters")?;
+        function.set_cache_config(CUfunc_cache::CU_FUNC_CACHE_PREFER_L1)?;
+        function.blocks_per_multiprocessor(64, 0)?;
+        let launch = function.launch(&stream).block(64).shared(60_000);
+        // SAFETY: the software driver's kernel writes 12 bytes.
+        unsafe { launch.arg_mut(&mut out).arg(&7_u32).run() }?;
+        let launch = function.launch(&stream).cooperative();
+        // SAFETY: as above.
+        unsafe { launch.arg_mut(&mut out).arg(&7_u32).run() }?;
+        stream.synchronize()
+    };
+    let programs = || {
+        let live = session.live();
+        live.iter()
+            .filter(|live| matches!(live.kind, Kind::Module | Kind::Link))
+            .count()
+    };
+    script().unwrap();
+    session.reset_counts();
+    script().unwrap();
+    let calls = session.total_calls();
+    let _ = device.errors();
+    let (mut failures, mut reported) = (0, 0);
+    for nth in 1..=calls {
+        for code in [2, 999, 1234] {
+            session.fail_any(nth, code);
+            let outcome = script();
+            session.fail_nothing();
+            stream.synchronize().unwrap();
+            failures += u64::from(outcome.is_err());
+            // What a destructor was not allowed to destroy is on record; nothing else may be left.
+            reported += device.errors().len();
+            assert!(programs() <= reported, "call {nth}, {code}: {outcome:?}");
+        }
+    }
+    assert!(failures > calls, "{failures} of {calls}");
+    script().unwrap();
+    assert!(session.faults().is_empty(), "{:?}", session.faults());
 }
