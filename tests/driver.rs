@@ -23,10 +23,10 @@ mod devices;
 mod events;
 #[path = "driver/faults.rs"]
 mod faults;
-#[path = "driver/graphs.rs"]
-mod graphs;
 #[path = "driver/gl.rs"]
 mod gl;
+#[path = "driver/graphs.rs"]
+mod graphs;
 #[path = "driver/launching.rs"]
 mod launching;
 #[path = "driver/linking.rs"]

@@ -60,6 +60,14 @@ class _Reference:
     def _make(self) -> TextureObject | SurfaceObject:
         raise NotImplementedError
 
+    def _is_bound(self) -> bool:
+        raise NotImplementedError
+
+    def _use_if_bound(self, stream: Any = None) -> None:
+        """Prepares the variable for a launch in ``stream`` that may not read it."""
+        if self._is_bound():
+            self._use(stream)
+
     def _use(self, stream: Any = None) -> None:
         """Prepares the variable for a launch in ``stream``."""
         if self._name is None:
@@ -199,6 +207,9 @@ class TextureReference(_Reference):
         """The flags."""
         return self._flags
 
+    def _is_bound(self) -> bool:
+        return self._array is not None or self._memory is not None
+
     def _make(self) -> TextureObject:
         how: dict[str, Any] = {
             "address_mode": [int(mode) for mode in self._address_modes],
@@ -239,6 +250,9 @@ class SurfaceReference(_Reference):
         if self._array is None:
             raise LogicError("SurfaceReference: no array is bound")
         return self._array
+
+    def _is_bound(self) -> bool:
+        return self._array is not None
 
     def _make(self) -> SurfaceObject:
         if self._array is None:

@@ -13,6 +13,7 @@ use ulib_device::launch::{Arguments, Shape, launch_with};
 use ulib_device::sys::{CUfunc_cache, CUfunction_attribute};
 use ulib_device::{LaunchConfig, Stream};
 
+use super::modules::References;
 use super::prepared::{Prepared, PreparedTime};
 use super::values::{Needs, pack};
 use crate::args::Int;
@@ -50,14 +51,17 @@ pub(crate) struct Function {
     prepared: Mutex<Option<Arc<Prepared>>>,
     /// Texture and surface references that every call uses.
     references: Mutex<Vec<Py<PyAny>>>,
+    /// Those of its module, which are used where something is bound to them.
+    of_module: Arc<References>,
 }
 
 impl Function {
-    pub(super) fn new(function: ulib_device::Function) -> Self {
+    pub(super) fn new(function: ulib_device::Function, of_module: Arc<References>) -> Self {
         Self {
             function,
             prepared: Mutex::new(None),
             references: Mutex::default(),
+            of_module,
         }
     }
 
@@ -95,6 +99,19 @@ impl Function {
         };
         for reference in always {
             reference.call_method1(py, intern!(py, "_use"), (stream,))?;
+        }
+        let of_module: Vec<Py<PyAny>> = {
+            let references = self
+                .of_module
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            references
+                .iter()
+                .map(|(.., reference)| reference.clone_ref(py))
+                .collect()
+        };
+        for reference in of_module {
+            reference.call_method1(py, intern!(py, "_use_if_bound"), (stream,))?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "hands programs of the caller to the driver")]
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::buffer::PyBuffer;
 use pyo3::intern;
@@ -15,19 +15,22 @@ use super::function::Function;
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, logic};
 
+/// Texture and surface references that were asked for: their classes, their names.
+pub(super) type References = Mutex<Vec<(&'static str, String, Py<PyAny>)>>;
+
 /// A program on a device. Unloaded with its last object, its functions among them.
 #[pyclass(frozen, weakref, module = "uLib.cuda.driver")]
 pub(crate) struct Module {
     pub(crate) module: ulib_device::Module,
-    /// Texture and surface references that were asked for: their classes, their names.
-    references: Mutex<Vec<(&'static str, String, Py<PyAny>)>>,
+    /// Its functions share them: a launch brings up to date what is bound to them.
+    references: Arc<References>,
 }
 
 impl Module {
     pub(super) fn new(module: ulib_device::Module) -> Self {
         Self {
             module,
-            references: Mutex::default(),
+            references: Arc::default(),
         }
     }
 }
@@ -37,7 +40,7 @@ impl Module {
     /// The kernel of this name.
     fn get_function(&self, py: Python<'_>, name: &str) -> PyResult<Function> {
         let function = py.detach(|| self.module.function(name)).cuda()?;
-        Ok(Function::new(function))
+        Ok(Function::new(function, Arc::clone(&self.references)))
     }
 
     /// Address and bytes of the variable of this name, which lives as long as the module.
