@@ -15,6 +15,11 @@ for page in PAGES:
         PROGRAMS.update({f"{page.name} {at + 1}": blocks[: at + 1] for at in range(len(blocks))})
 
 
+def needs_a_card(block):
+    """Kernels of the program's own are compiled and run."""
+    return "SourceModule(" in block
+
+
 def needs_a_device(block):
     return "uLib.device.Stream(" in block
 
@@ -23,6 +28,8 @@ def needs_a_device(block):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name, mode, python, request):
     *before, program = PROGRAMS[name]
+    if needs_a_card(program):
+        request.getfixturevalue("real")
     consumers = CONSUMERS.findall(program)
     # What a machine without a GPU skips by itself is run there.
     if consumers and (mode != "nodriver" or "if uLib.device.available():" not in program):
