@@ -73,7 +73,12 @@ impl LaunchConfig {
     }
 
     /// Checks the numbers against what a device, and a kernel on it, can do.
-    fn check(&self, limits: &Limits, kernel_threads: u32, kernel_shared: u32) -> Result<()> {
+    pub(crate) fn check(
+        &self,
+        limits: &Limits,
+        kernel_threads: u32,
+        kernel_shared: u32,
+    ) -> Result<()> {
         for (what, sizes, bounds) in [
             ("grid", self.grid, limits.grid),
             ("block", self.block, limits.block),

@@ -214,6 +214,103 @@ def test_operations_of_objects_become_part_of_the_graph(stream):
     assert list(block) == [4.0, 8.0, 12.0]
 
 
+WRITE = """.version 7.0
+.target sm_60
+.address_size 64
+.visible .entry fakecuda_parameters(
+.param .u64 out,
+.param .u64 value
+)
+{
+    ret;
+}
+"""
+
+
+@pytest.fixture
+def write(fake):
+    """A kernel of the software driver that writes its parameters to where the first one says."""
+    return cuda.module_from_buffer(WRITE.encode()).get_function("fakecuda_parameters")
+
+
+def value_at(memory):
+    """The second parameter that the kernel has written."""
+    host = bytearray(16)
+    cuda.memcpy_dtoh(host, memory)
+    return int.from_bytes(host[8:], "little")
+
+
+def test_kernels_of_a_graph_get_other_arguments(write):
+    stream = cuda.Stream(1)
+    memory, other = cuda.mem_alloc(64), cuda.mem_alloc(64)
+    with stream.capture() as graph:
+        cuda.memset_d8_async(memory, 0, 64, stream)
+        write(memory, 5, block=(1, 1, 1), stream=stream)
+    assert graph.node_kinds == ["fill", "kernel"]
+    ready = graph.instantiate()
+    ready.launch(stream)
+    stream.synchronize()
+    assert value_at(memory) == 5
+    ready.set_kernel(1, write, other, 6, block=1, grid=(2, 1))
+    ready.launch(stream)
+    stream.synchronize()
+    assert (value_at(memory), value_at(other)) == (0, 6)
+    for wrong, message in [
+        (lambda: ready.set_kernel(2, write, other, 6, block=1), "node is 2"),
+        (lambda: ready.set_kernel(1, write, other, block=1), "fakecuda_parameters"),
+        (lambda: ready.set_kernel(1, write, other, 6, block=5000), "block"),
+        (lambda: ready.set_kernel(0, write, other, 6, block=1), "cuGraphExecKernelNodeSetParams"),
+    ]:
+        with pytest.raises(cuda.LogicError, match=message):
+            wrong()
+    ready.launch(stream)
+    stream.synchronize()
+    assert value_at(other) == 6
+
+
+def test_what_kernels_of_a_graph_use_lives_as_long_as_it(write):
+    stream = cuda.Stream(1)
+    before = cuda.live_objects()["allocation_bytes"]
+    memory, later = cuda.mem_alloc(64), cuda.mem_alloc(128)
+    with stream.capture() as graph:
+        write(memory, 5, block=1, stream=stream)
+    ready = graph.instantiate()
+    del graph
+    memory.free()
+    del memory
+    gc.collect()
+    assert cuda.live_objects()["allocation_bytes"] == before + 64 + 128
+    ready.launch(stream)
+    ready.set_kernel(0, write, later, 6, block=1)
+    del later
+    gc.collect()
+    ready.launch(stream)
+    stream.synchronize()
+    assert cuda.live_objects()["allocation_bytes"] == before + 64 + 128
+    ready.close()
+    gc.collect()
+    assert cuda.live_objects()["allocation_bytes"] == before
+
+
+def test_twenty_kernels_compiled_here(real):
+    import numpy
+    from uLib.cuda.compiler import SourceModule
+
+    add = SourceModule("__global__ void add(float *x, float y) { x[threadIdx.x] += y; }").get_function("add")
+    stream = cuda.Stream(1)
+    memory = cuda.to_device(numpy.zeros(32, numpy.float32))
+    with stream.capture() as graph:
+        for number in range(20):
+            add(memory, numpy.float32(number), block=(32, 1, 1), stream=stream)
+    assert graph.node_kinds == ["kernel"] * 20
+    ready = graph.instantiate()
+    ready.launch(stream)
+    ready.set_kernel(0, add, memory, numpy.float32(1000), block=(32, 1, 1))
+    ready.launch(stream)
+    stream.synchronize()
+    assert (cuda.from_device(memory, (32,), numpy.float32) == 2 * 190 + 1000).all()
+
+
 def test_graphs_go_on_any_thread_and_in_any_order(stream, memory):
     before = cuda.live_objects()
     graph = filling(stream, memory, 5)

@@ -1,11 +1,11 @@
 //! Graphs that are ready: launched, and changed without being made ready anew.
 
 use super::kept::Kept;
-use super::{Graph, Inner, Node};
+use super::{Graph, Inner, Node, nodes_of};
 use crate::device::{Device, same_device};
 use crate::driver::{check, forked, missing_entry};
 use crate::event::Event;
-use crate::launch::LaunchConfig;
+use crate::launch::{Arguments, LaunchConfig};
 use crate::module::Function;
 use crate::report::{Counted, Kind};
 use crate::stream::Stream;
@@ -85,6 +85,14 @@ impl<'m> GraphExec<'m> {
     #[must_use]
     pub fn handle(&self) -> CUgraphExec {
         self.raw as CUgraphExec
+    }
+
+    /// The pieces of work of the graph it was made from, for [`set_kernel`](Self::set_kernel).
+    ///
+    /// # Errors
+    /// Whatever the driver says; kind `Forked` in a forked child.
+    pub fn nodes(&self) -> Result<Vec<Node>> {
+        nodes_of(&self.origin)
     }
 
     /// Puts all its work into `stream` and returns without waiting for it. Launches of one graph run one after another, in
@@ -203,6 +211,14 @@ impl<'m> GraphExec<'m> {
             let message = "the node is not one of the graph that this was made from";
             return Err(Error::in_op(ErrorKind::InvalidArgument, OP, message));
         }
+        config
+            .check(
+                self.device.limits(),
+                function.threads_per_block(),
+                function.static_shared_bytes(),
+            )
+            .and_then(|()| function.allow_shared(config.shared_bytes))
+            .map_err(|error| error.context(format!("kernel {}", function.name())))?;
         let _context = self.device.bind()?;
         let table = self.device.table();
         let call = table
@@ -231,6 +247,29 @@ impl<'m> GraphExec<'m> {
             kept.push(Box::new(function.clone()));
         }
         Ok(())
+    }
+
+    /// As [`set_kernel`](Self::set_kernel), with arguments whose number and sizes are checked first, where the driver tells the
+    /// kernel's parameters.
+    ///
+    /// # Errors
+    /// Kind `InvalidArgument` naming the argument; else as [`set_kernel`](Self::set_kernel).
+    ///
+    /// # Safety
+    /// As [`set_kernel`](Self::set_kernel); where the driver does not tell the parameters, the arguments are as many and as large
+    /// as they.
+    pub unsafe fn set_kernel_with(
+        &mut self,
+        node: &Node,
+        function: &Function,
+        config: LaunchConfig,
+        arguments: &mut Arguments,
+    ) -> Result<()> {
+        arguments.check(function)?;
+        arguments.with_pointers(|pointers| {
+            // SAFETY: number and sizes are checked, or promised by the caller with the rest.
+            unsafe { self.set_kernel(node, function, config, pointers) }
+        })
     }
 
     /// Keeps `owner` alive as long as this, for what [`set_kernel`](Self::set_kernel) made it use.

@@ -83,6 +83,12 @@ pub(super) fn capture_of(stream: &Stream) -> Result<Option<u64>> {
     Ok(active.then_some(capture))
 }
 
+/// Whether any stream of this process is being captured by [`Stream::capture`]: where none is, nothing has to be kept.
+#[must_use]
+pub fn any_capture() -> bool {
+    OPEN.load(Ordering::Relaxed) != 0
+}
+
 impl Stream {
     /// Keeps what `owner` gives alive as long as the graph that this stream is being captured into, if it is by
     /// [`capture`](Self::capture); else `owner` is not asked, and the answer is false.
@@ -90,7 +96,7 @@ impl Stream {
     /// # Errors
     /// Whatever the driver says; kind `Forked` in a forked child.
     pub fn keep_in_capture<T: Any + Send + Sync>(&self, owner: impl FnOnce() -> T) -> Result<bool> {
-        if OPEN.load(Ordering::Relaxed) == 0 || matches!(self.handle() as usize, 0 | 1) {
+        if !any_capture() || matches!(self.handle() as usize, 0 | 1) {
             return Ok(false);
         }
         let Some(capture) = capture_of(self)? else {

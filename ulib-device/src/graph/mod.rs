@@ -13,6 +13,7 @@ mod kept;
 
 pub use capture::Capture;
 pub use exec::GraphExec;
+pub use kept::any_capture;
 
 use crate::device::Device;
 use crate::driver::{check, missing_entry};
@@ -93,15 +94,7 @@ impl<'m> Graph<'m> {
     /// # Errors
     /// Whatever the driver says; kind `Forked` in a forked child.
     pub fn nodes(&self) -> Result<Vec<Node>> {
-        let count = self.node_count()?;
-        let mut raw: Vec<CUgraphNode> = vec![core::ptr::null_mut(); count];
-        let found = self.inner.read_nodes(raw.as_mut_ptr(), count)?;
-        raw.truncate(found);
-        let node = |raw: CUgraphNode| Node {
-            graph: Arc::clone(&self.inner),
-            raw: raw as usize,
-        };
-        Ok(raw.into_iter().map(node).collect())
+        nodes_of(&self.inner)
     }
 
     /// Makes it ready to be launched.
@@ -120,6 +113,18 @@ impl<'m> Graph<'m> {
     pub fn close(self) -> Result<()> {
         Arc::try_unwrap(self.inner).map_or(Ok(()), Inner::close)
     }
+}
+
+fn nodes_of(graph: &Arc<Inner>) -> Result<Vec<Node>> {
+    let count = graph.read_nodes(core::ptr::null_mut(), 0)?;
+    let mut raw: Vec<CUgraphNode> = vec![core::ptr::null_mut(); count];
+    let found = graph.read_nodes(raw.as_mut_ptr(), count)?;
+    raw.truncate(found);
+    let node = |raw: CUgraphNode| Node {
+        graph: Arc::clone(graph),
+        raw: raw as usize,
+    };
+    Ok(raw.into_iter().map(node).collect())
 }
 
 impl Inner {

@@ -143,7 +143,7 @@ impl Arguments {
     }
 
     /// Calls `work` with one pointer for each value, good during the call.
-    pub(super) fn with_pointers<R>(&mut self, work: impl FnOnce(&mut [*mut c_void]) -> R) -> R {
+    pub(crate) fn with_pointers<R>(&mut self, work: impl FnOnce(&mut [*mut c_void]) -> R) -> R {
         let places = (self.first, core::mem::take(&mut self.more));
         let words = if self.spilled.is_empty() {
             &mut self.inline[..]

@@ -5,10 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use ulib_core::{Error, ErrorKind, Result};
-use ulib_device::graph::{Capture, Graph, GraphExec};
+use ulib_device::LaunchConfig;
+use ulib_device::graph::{Capture, Graph, GraphExec, Node, NodeKind};
 
 use super::errors::{IntoCudaResult, logic};
 use super::memory::on::On;
+use super::module::function::{Function, extents};
 use super::stream::PyStream;
 use crate::cell::drop_detached;
 
@@ -134,6 +136,29 @@ impl PyGraph {
         py.detach(|| graph.node_count()).cuda()
     }
 
+    /// What each piece of work is: ``kernel``, ``copy``, ``fill``, ``host``, ``allocation``, ``free`` or ``other``.
+    #[getter]
+    fn node_kinds(&self, py: Python<'_>) -> PyResult<Vec<&'static str>> {
+        let graph = self.get()?;
+        let kinds = py.detach(|| {
+            graph
+                .nodes()?
+                .iter()
+                .map(Node::kind)
+                .collect::<Result<Vec<_>>>()
+        });
+        let name = |kind| match kind {
+            NodeKind::Kernel => "kernel",
+            NodeKind::Copy => "copy",
+            NodeKind::Fill => "fill",
+            NodeKind::Host => "host",
+            NodeKind::Allocation => "allocation",
+            NodeKind::Free => "free",
+            _ => "other",
+        };
+        Ok(kinds.cuda()?.into_iter().map(name).collect())
+    }
+
     /// The driver's handle, an integer.
     #[getter]
     fn handle(&self) -> PyResult<usize> {
@@ -211,6 +236,42 @@ impl PyGraphExec {
     fn update(&self, py: Python<'_>, graph: &PyGraph) -> PyResult<()> {
         let graph = graph.get()?;
         self.with(py, |exec| exec.update(&graph))
+    }
+
+    /// Lets one of its launches of a kernel be ``function(*args, block=block, grid=grid)`` from now on. ``node`` counts the pieces of
+    /// work as ``Graph.node_kinds`` does.
+    #[pyo3(signature = (node, function, *args, block, grid=None, shared=0))]
+    #[allow(clippy::too_many_arguments, reason = "those of a launch")]
+    #[allow(unsafe_code, reason = "launches kernels of the caller")]
+    fn set_kernel(
+        &self,
+        py: Python<'_>,
+        node: usize,
+        function: &Function,
+        args: &Bound<'_, PyTuple>,
+        block: &Bound<'_, PyAny>,
+        grid: Option<&Bound<'_, PyAny>>,
+        shared: u32,
+    ) -> PyResult<()> {
+        let config = LaunchConfig {
+            grid: grid.map_or(Ok([1; 3]), |grid| extents("grid", grid))?,
+            block: extents("block", block)?,
+            shared_bytes: shared,
+        };
+        let (mut arguments, used) = function.arguments(args)?;
+        self.with(py, |exec| {
+            let nodes = exec.nodes()?;
+            let count = nodes.len();
+            let node = nodes.get(node).ok_or_else(|| {
+                let expected = format!("below {count}, the number of nodes");
+                Error::invalid("GraphExec.set_kernel", "node", node, expected)
+            })?;
+            // SAFETY: number and sizes of the arguments are checked where the driver tells them, and what they name is kept; that
+            // the kernel does with them what it should is what everybody who calls one from Python relies on.
+            unsafe { exec.set_kernel_with(node, function.inner(), config, &mut arguments) }?;
+            exec.keep(used);
+            Ok(())
+        })
     }
 
     /// Waits until all launches so far are done.

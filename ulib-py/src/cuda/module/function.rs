@@ -9,6 +9,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use ulib_core::Result;
+use ulib_device::graph::any_capture;
 use ulib_device::launch::{Arguments, Shape, launch_with};
 use ulib_device::sys::{CUfunc_cache, CUfunction_attribute};
 use ulib_device::{LaunchConfig, Stream};
@@ -116,7 +117,24 @@ impl Function {
         Ok(())
     }
 
-    /// Puts the kernel into the stream.
+    /// The values as the kernel takes them, and what has to live as long as they are used.
+    pub(crate) fn arguments(
+        &self,
+        args: &Bound<'_, PyTuple>,
+    ) -> PyResult<(Arguments, impl Send + Sync + use<>)> {
+        let (mut arguments, mut needs) = (Arguments::new(), Needs::default());
+        let parameters = self.function.parameters().cuda()?;
+        pack(&self.function, parameters, args, &mut arguments, &mut needs)?;
+        needs.without_handlers(self.function.name())?;
+        Ok((arguments, (needs, args.clone().unbind())))
+    }
+
+    /// The kernel itself.
+    pub(crate) fn inner(&self) -> &ulib_device::Function {
+        &self.function
+    }
+
+    /// Puts the kernel into the stream. Where that is captured, the graph keeps the kernel, the memory and `args`.
     fn start(
         &self,
         stream: &Stream,
@@ -124,8 +142,12 @@ impl Function {
         shape: Shape,
         arguments: &mut Arguments,
         needs: &Needs,
+        args: Option<Py<PyTuple>>,
     ) -> Result<()> {
         needs.order(stream)?;
+        if let Some(args) = args {
+            stream.keep_in_capture(|| (self.function.clone(), needs.owners().to_vec(), args))?;
+        }
         // SAFETY: number and sizes of the arguments are checked where the driver tells them; that the kernel does with them what
         // it should is what everybody who calls one from Python relies on.
         unsafe { launch_with(&self.function, stream, config, shape, arguments) }
@@ -157,10 +179,18 @@ impl Function {
             shared_bytes: call.shared,
         };
         self.use_references(py, None, call.stream)?;
+        let kept = any_capture().then(|| values.clone().unbind());
         let on = On::of("launch", call.stream)?;
         py.detach(|| {
             let stream = on.stream("launch", self.function.device())?;
-            self.start(&stream, config, Shape::default(), &mut arguments, &needs)?;
+            self.start(
+                &stream,
+                config,
+                Shape::default(),
+                &mut arguments,
+                &needs,
+                kept,
+            )?;
             Ok(stream)
         })
         .cuda()
@@ -176,7 +206,7 @@ struct Call<'a, 'py> {
 }
 
 /// One to three numbers, in a tuple or list, or one alone.
-fn extents(what: &str, given: &Bound<'_, PyAny>) -> PyResult<[u32; 3]> {
+pub(crate) fn extents(what: &str, given: &Bound<'_, PyAny>) -> PyResult<[u32; 3]> {
     let number = |object: &Bound<'_, PyAny>| -> PyResult<u32> {
         if let Ok(number) = object.extract::<u32>() {
             return Ok(number);
@@ -276,6 +306,7 @@ impl Function {
         let parameters = self.function.parameters().cuda()?;
         pack(&self.function, parameters, args, &mut arguments, &mut needs)?;
         self.use_references(py, texrefs, stream)?;
+        let kept = any_capture().then(|| args.clone().unbind());
         let on = On::of("launch", stream)?;
         let handlers = core::mem::take(&mut needs.handlers);
         for handler in &handlers {
@@ -286,12 +317,12 @@ impl Function {
             .detach(|| {
                 let on = on.stream("launch", self.function.device())?;
                 if !time_kernel {
-                    self.start(&on, config, shape, &mut arguments, &needs)?;
+                    self.start(&on, config, shape, &mut arguments, &needs, kept)?;
                     return Ok((wait.then_some(on), None));
                 }
                 on.synchronize()?;
                 let begin = Instant::now();
-                self.start(&on, config, shape, &mut arguments, &needs)?;
+                self.start(&on, config, shape, &mut arguments, &needs, kept)?;
                 on.synchronize()?;
                 Ok((Some(on), Some(begin.elapsed().as_secs_f64())))
             })

@@ -4,7 +4,7 @@
 //! [`prepared`] (calls whose types were said before), [`compile`].
 
 mod compile;
-mod function;
+pub(crate) mod function;
 mod linker;
 mod modules;
 mod numpy;

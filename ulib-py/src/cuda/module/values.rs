@@ -33,6 +33,11 @@ pub(super) struct Needs {
 }
 
 impl Needs {
+    /// The memory that the kernel gets.
+    pub(super) fn owners(&self) -> &[Arc<DeviceBytes>] {
+        &self.owners
+    }
+
     /// Orders the stream behind what was noted.
     #[allow(unsafe_code, reason = "waits for streams of other libraries")]
     pub(super) fn order(&self, stream: &Stream) -> Result<()> {
