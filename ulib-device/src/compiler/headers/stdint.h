@@ -1,38 +1,60 @@
 // Integers of fixed width.
 #pragma once
+// The same types as in the toolkit's <cuda/std/cstdint>, which may be included beside this one.
 typedef signed char int8_t;
 typedef short int16_t;
 typedef int int32_t;
+typedef long long int64_t;
 typedef unsigned char uint8_t;
 typedef unsigned short uint16_t;
 typedef unsigned int uint32_t;
-#if defined(_WIN64)
-typedef long long int64_t;
 typedef unsigned long long uint64_t;
-#else
-typedef long int64_t;
-typedef unsigned long uint64_t;
-#endif
-typedef signed char int_least8_t;
-typedef short int_least16_t;
-typedef int int_least32_t;
+typedef int8_t int_least8_t;
+typedef int16_t int_least16_t;
+typedef int32_t int_least32_t;
 typedef int64_t int_least64_t;
-typedef unsigned char uint_least8_t;
-typedef unsigned short uint_least16_t;
-typedef unsigned int uint_least32_t;
+typedef uint8_t uint_least8_t;
+typedef uint16_t uint_least16_t;
+typedef uint32_t uint_least32_t;
 typedef uint64_t uint_least64_t;
 typedef int8_t int_fast8_t;
+#if defined(_WIN64)
 typedef int int_fast16_t;
-typedef int int_fast32_t;
+typedef unsigned int uint_fast16_t;
+#else
+typedef int16_t int_fast16_t;
+typedef uint16_t uint_fast16_t;
+#endif
+typedef int32_t int_fast32_t;
 typedef int64_t int_fast64_t;
 typedef uint8_t uint_fast8_t;
-typedef unsigned int uint_fast16_t;
-typedef unsigned int uint_fast32_t;
+typedef uint32_t uint_fast32_t;
 typedef uint64_t uint_fast64_t;
 typedef int64_t intptr_t;
 typedef uint64_t uintptr_t;
 typedef int64_t intmax_t;
 typedef uint64_t uintmax_t;
+#undef INT8_MIN
+#undef INT8_MAX
+#undef UINT8_MAX
+#undef INT16_MIN
+#undef INT16_MAX
+#undef UINT16_MAX
+#undef INT32_MIN
+#undef INT32_MAX
+#undef UINT32_MAX
+#undef INT64_MIN
+#undef INT64_MAX
+#undef UINT64_MAX
+#undef INTPTR_MIN
+#undef INTPTR_MAX
+#undef UINTPTR_MAX
+#undef INTMAX_MIN
+#undef INTMAX_MAX
+#undef UINTMAX_MAX
+#undef SIZE_MAX
+#undef PTRDIFF_MIN
+#undef PTRDIFF_MAX
 #define INT8_MIN (-128)
 #define INT8_MAX 127
 #define UINT8_MAX 255

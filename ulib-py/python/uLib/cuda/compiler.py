@@ -68,9 +68,8 @@ _find_packages()
 
 def _debugging() -> bool:
     """Whether ``driver.set_debugging`` is on."""
-    from . import driver
-
-    return driver.CUDA_DEBUGGING
+    driver = sys.modules.get("uLib.cuda.driver")
+    return driver is not None and bool(driver.CUDA_DEBUGGING)
 
 
 def folder_of_cache(cache_dir: _CacheDir) -> str | None:
