@@ -28,6 +28,16 @@ pub enum Kind {
     Managed,
     /// Memory of another process.
     Imported,
+    /// An array for textures and surfaces.
+    Array,
+    /// An array with levels.
+    MipmappedArray,
+    /// A texture object.
+    Texture,
+    /// A surface object.
+    Surface,
+    /// A registered object of OpenGL.
+    Graphics,
 }
 
 /// How many things of a kind there are.
@@ -41,7 +51,7 @@ pub struct Live {
     pub bytes: u64,
 }
 
-const COUNTED: [Kind; 9] = [
+const COUNTED: [Kind; 14] = [
     Kind::Stream,
     Kind::Event,
     Kind::Module,
@@ -51,6 +61,11 @@ const COUNTED: [Kind; 9] = [
     Kind::Registration,
     Kind::Managed,
     Kind::Imported,
+    Kind::Array,
+    Kind::MipmappedArray,
+    Kind::Texture,
+    Kind::Surface,
+    Kind::Graphics,
 ];
 
 static COUNTS: [AtomicU64; COUNTED.len()] = [const { AtomicU64::new(0) }; COUNTED.len()];
@@ -150,6 +165,11 @@ impl fmt::Display for Live {
             Kind::Registration => "registrations",
             Kind::Managed => "managed allocations",
             Kind::Imported => "allocations of other processes",
+            Kind::Array => "arrays",
+            Kind::MipmappedArray => "mipmapped arrays",
+            Kind::Texture => "texture objects",
+            Kind::Surface => "surface objects",
+            Kind::Graphics => "objects of OpenGL",
         };
         match self.bytes {
             0 => write!(f, "{} {name}", self.count),

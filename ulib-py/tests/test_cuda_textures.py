@@ -160,6 +160,20 @@ def test_everything_goes_with_its_objects(fake):
     assert after == [count + 1 for count in before]
 
 
+def test_what_is_alive_is_counted(gpu):
+    gc.collect()
+    before = cuda.live_objects()
+    array = plane(surface=True)
+    kept = [array, cuda.TextureObject(array), cuda.SurfaceObject(array), cuda.MipmappedArray(array.get_descriptor(), 2)]
+    now = cuda.live_objects()
+    for kind in ("arrays", "textures", "surfaces", "mipmapped_arrays"):
+        assert now[kind] == before[kind] + 1, kind
+    del array
+    kept.clear()
+    gc.collect()
+    assert cuda.live_objects() == before
+
+
 def test_a_reference_writes_its_texture_before_a_launch(gpu):
     program = Program()
     reference = program.texref()

@@ -11,6 +11,7 @@ use ulib_core::{Error, Result};
 use super::Mapping;
 use super::context::{Current, Kind};
 use crate::driver::{check, forked, missing_entry};
+use crate::report::{self, Counted};
 use crate::sys::{CUGLDeviceList, CUdevice, CUgraphicsResource};
 use crate::{Device, Driver, Stream};
 
@@ -49,6 +50,7 @@ pub(super) struct Inner {
     kind: Kind,
     name: u32,
     state: Mutex<State>,
+    _counted: Counted,
 }
 
 #[derive(Debug, Default)]
@@ -114,6 +116,7 @@ impl Registered {
             kind,
             name,
             state: Mutex::default(),
+            _counted: Counted::new(report::Kind::Graphics),
         })))
     }
 

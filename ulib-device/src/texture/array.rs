@@ -11,6 +11,7 @@ use super::{ArrayDescriptor, Texel};
 use crate::copy::{Extent, Pitch, Source, Target, copy_from_array, copy_to_array};
 use crate::driver::{check, missing_entry, relaxed_capture};
 use crate::memory::{Access, DeviceBytes, with_room};
+use crate::report::{Counted, Kind};
 use crate::sys::{CUDA_ARRAY3D_DESCRIPTOR, CUarray, CUresult};
 use crate::{Device, Stream};
 
@@ -54,6 +55,7 @@ struct Inner {
 struct Owner {
     device: Device,
     raw: usize,
+    _counted: Counted,
 }
 
 impl Drop for Owner {
@@ -94,6 +96,7 @@ impl Array {
         let owner = Owner {
             device: device.clone(),
             raw: raw as usize,
+            _counted: Counted::new(Kind::Array),
         };
         // SAFETY: made above, and destroyed by `owner`.
         unsafe { Self::with_owner(device, raw as usize, descriptor, Box::new(owner), None) }

@@ -12,6 +12,7 @@ use super::{Array, ArrayDescriptor, ArrayKind};
 use crate::Device;
 use crate::driver::{check, missing_entry, relaxed_capture};
 use crate::memory::with_room;
+use crate::report::{Counted, Kind};
 use crate::sys::{CUarray, CUmipmappedArray, CUresult};
 
 /// An array at several resolutions: level 0 is the whole, each next one half as wide, high and (unless it has layers)
@@ -33,6 +34,7 @@ struct Inner {
 struct Owner {
     device: Device,
     raw: usize,
+    _counted: Counted,
 }
 
 impl Drop for Owner {
@@ -80,6 +82,7 @@ impl MipmappedArray {
         let whole = Arc::new(Owner {
             device: device.clone(),
             raw: raw as usize,
+            _counted: Counted::new(Kind::MipmappedArray),
         });
         let mut all = Vec::new();
         for index in 0..levels {

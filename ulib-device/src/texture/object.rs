@@ -12,6 +12,7 @@ use super::descriptor::{check_channels, check_most};
 use super::{Array, FilterMode, Format, MipmappedArray, ReadMode, Sampling};
 use crate::driver::{check, missing_entry, relaxed_capture};
 use crate::memory::{Access, DeviceBytes};
+use crate::report::{Counted, Kind};
 use crate::sys::{
     CUDA_RESOURCE_DESC, CUdevice_attribute as Attribute, CUresourcetype, CUresult, CUtexObject,
 };
@@ -231,6 +232,7 @@ struct Inner {
 struct Owner {
     device: Device,
     raw: CUtexObject,
+    _counted: Counted,
     /// Dropped after the object is destroyed.
     _source: TextureSource,
 }
@@ -283,6 +285,7 @@ impl TextureObject {
         let owner = Owner {
             device: device.clone(),
             raw,
+            _counted: Counted::new(Kind::Texture),
             _source: source.clone(),
         };
         // SAFETY: nothing is ever accessed at the address of the ledger.

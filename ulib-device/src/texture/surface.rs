@@ -11,6 +11,7 @@ use ulib_core::{Error, Result};
 use super::Array;
 use crate::driver::{check, missing_entry, relaxed_capture};
 use crate::memory::{Access, DeviceBytes};
+use crate::report::{Counted, Kind};
 use crate::sys::{CUDA_RESOURCE_DESC, CUresourcetype, CUresult, CUsurfObject};
 use crate::{Device, Stream};
 
@@ -33,6 +34,7 @@ struct Inner {
 struct Owner {
     device: Device,
     raw: CUsurfObject,
+    _counted: Counted,
     /// Dropped after the object is destroyed.
     _array: Array,
 }
@@ -84,6 +86,7 @@ impl SurfaceObject {
         let owner = Owner {
             device: device.clone(),
             raw,
+            _counted: Counted::new(Kind::Surface),
             _array: array.clone(),
         };
         // SAFETY: nothing is ever accessed at the address of the ledger.

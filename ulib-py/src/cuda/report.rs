@@ -21,6 +21,11 @@ pub(super) fn live_objects(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
             Kind::Registration => "registrations",
             Kind::Managed => "managed_allocations",
             Kind::Imported => "imported_allocations",
+            Kind::Array => "arrays",
+            Kind::MipmappedArray => "mipmapped_arrays",
+            Kind::Texture => "textures",
+            Kind::Surface => "surfaces",
+            Kind::Graphics => "graphics",
             _ => continue,
         };
         found.set_item(name, live.count)?;

@@ -88,6 +88,7 @@ __all__ += [
     "memcpy_dtoa",
     "py_memcpy_atoh",
     "py_memcpy_htoa",
+    "references_prefix",
 ]
 # Programs.
 __all__ += [
@@ -515,6 +516,7 @@ class RegisteredMapping:
     def __exit__(self, *_exception: object) -> None: ...
 
 def gl_devices() -> list[Device]: ...
+def references_prefix(source: str) -> str | None: ...
 
 
 @final

@@ -25,6 +25,7 @@ from ._native import (
     device_architecture,
     module_from_buffer,
     nvcc_options,
+    references_prefix,
     toolkit_library_file,
 )
 
@@ -145,6 +146,7 @@ def _compile(
         from . import _nvcc
 
         text = source if no_extern_c else 'extern "C" {\n%s\n}\n' % source
+        text = (references_prefix(source) or "") + text
         image, kept = _nvcc.run(text, nvcc, flags, arch or device_architecture(), code, folders, target, keep, folder)
         if keep and kept is not None:
             print(f"*** compiler output in {kept}")

@@ -23,5 +23,12 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<mipmap::PyMipmappedArray>()?;
     module.add_class::<PyTexture>()?;
     module.add_class::<surface::PySurface>()?;
+    module.add_function(wrap_pyfunction!(references_prefix, module)?)?;
     copies::register(module)
+}
+
+/// What has to stand before a source that declares texture or surface references; None for any other.
+#[pyfunction]
+fn references_prefix(source: &str) -> Option<String> {
+    ulib_device::texture::references::prefix(source)
 }
