@@ -404,6 +404,22 @@ def test_results_are_remembered_for_each_device(fake):
     assert len(tools.context_dependent_memoized_functions) >= 1
 
 
+def test_tests_get_a_context_of_their_own(gpu):
+    @tools.mark_cuda_test
+    def inner(number, *, fail=False):
+        assert Context.get_current().handle
+        if fail:
+            raise ZeroDivisionError
+        return number
+
+    assert inner.__name__ == "inner"
+    assert inner(7) == 7
+    with pytest.raises(ZeroDivisionError):
+        inner(7, fail=True)
+    contexts = list(tools.init_cuda_context_fixture())
+    assert len(contexts) == 1 and isinstance(contexts[0], Context)
+
+
 def test_versions_and_switches(gpu):
     assert cuda.get_version() == (13, 0, 0)
     cuda.init()

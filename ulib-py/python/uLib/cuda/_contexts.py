@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import ParamSpec, TypeVar
 
-from ._native import Context, Device, default_device
+from ._native import Context, Device, default_device, init
 
 __all__ = [
     "clear_context_caches",
     "context_dependent_memoize",
     "context_dependent_memoized_functions",
     "get_default_device",
+    "init_cuda_context_fixture",
     "make_default_context",
+    "mark_cuda_test",
 ]
 
 P = ParamSpec("P")
@@ -63,3 +65,30 @@ def clear_context_caches() -> None:
     """Forgets what functions with ``context_dependent_memoize`` remember."""
     for clear in context_dependent_memoized_functions:
         clear()
+
+
+def init_cuda_context_fixture() -> Iterator[Context]:
+    """For a fixture of pytest: ``yield from init_cuda_context_fixture()`` gives a test a current context, and takes it away again."""
+    init()
+    with make_default_context() as context:
+        # Made current twice: by its maker, and by the block.
+        Context.pop()
+        try:
+            yield context
+        finally:
+            clear_context_caches()
+
+
+def mark_cuda_test(inner_f: Callable[P, R]) -> Callable[P, R]:
+    """A test that runs with a current context of its own."""
+
+    @functools.wraps(inner_f)
+    def with_context(*args: P.args, **kwargs: P.kwargs) -> R:
+        fixture = init_cuda_context_fixture()
+        next(fixture)
+        try:
+            return inner_f(*args, **kwargs)
+        finally:
+            next(fixture, None)
+
+    return with_context

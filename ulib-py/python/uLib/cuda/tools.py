@@ -7,7 +7,9 @@ from ._contexts import (
     context_dependent_memoize,
     context_dependent_memoized_functions,
     get_default_device,
+    init_cuda_context_fixture,
     make_default_context,
+    mark_cuda_test,
 )
 from ._memory import DebugMemoryPool, PageLockedMemoryPool
 from ._native import DeviceMemoryPool, PageLockedAllocator, PooledDeviceAllocation, PooledHostAllocation, StreamMemoryPool, bitlog2
@@ -39,7 +41,9 @@ __all__ = [
     "context_dependent_memoize",
     "context_dependent_memoized_functions",
     "get_default_device",
+    "init_cuda_context_fixture",
     "make_default_context",
+    "mark_cuda_test",
 ]
 __all__ += [
     "Argument",
