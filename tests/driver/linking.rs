@@ -59,9 +59,7 @@ fn what_cannot_be_linked_is_named_with_the_linkers_words() {
         message.starts_with("linking broken.ptx: the driver's translator says: "),
         "{message}"
     );
-    let (module, log) = linker.link();
-    assert!(module.is_err());
-    assert!(!log.error.is_empty());
+    drop(linker);
     let mut linker = Linker::new(&device(), &JitOptions::new()).unwrap();
     // SAFETY: there is no such file.
     let error =

@@ -93,15 +93,15 @@ mod tests {
         let text = with_lines(log, "k.cu", SOURCE);
         let shown = "\
 k.cu:
-      1 | one
->     2 | two
->     3 | three
-      4 | four
-      5 | five
+     1 | one
+>    2 | two
+>    3 | three
+     4 | four
+     5 | five
   ...
-      7 | seven
-      8 | eight
->     9 | nine";
+     7 | seven
+     8 | eight
+>    9 | nine";
         assert_eq!(text, format!("{}\n\n{shown}", log.trim_end()));
     }
 
