@@ -75,6 +75,7 @@ class _Registry:
 
         self.by_name: dict[str, numpy.dtype[Any]] = {}
         self.by_type: dict[numpy.dtype[Any], str] = {}
+        self.vectors: dict[str, int] = {}
         for name, (code, written) in _NUMBERS.items():
             dtype = numpy.dtype(code)
             self.by_name[name] = dtype
@@ -144,6 +145,12 @@ def get_or_register_dtype(c_names: str | Iterable[str], dtype: DTypeLike | None 
     return found
 
 
+def register_vector(name: str, dtype: numpy.dtype[Any], alignment: int) -> None:
+    """Makes a vector type of CUDA known: the compiler puts it at multiples of ``alignment`` bytes, which NumPy cannot say."""
+    get_or_register_dtype(name, dtype)
+    _registry().vectors[name] = alignment
+
+
 def register_dtype(dtype: DTypeLike, name: str | Iterable[str]) -> None:
     """The former ``get_or_register_dtype``."""
     warnings.warn("register_dtype is the former name of get_or_register_dtype", DeprecationWarning, stacklevel=2)
@@ -180,7 +187,11 @@ def match_dtype_to_c_struct(device: Any, name: str, dtype: DTypeLike, context: A
 
 
 def _alignment(dtype: numpy.dtype[Any]) -> int:
-    """As C has it: a complex number is a struct of two, a struct as strict as its strictest part."""
+    """As C has it: a complex number is a struct of two, a struct as strict as its strictest part, a vector as CUDA says."""
+    registry = _registry()
+    vector = registry.vectors.get(registry.by_type.get(dtype, ""))
+    if vector is not None:
+        return vector
     if dtype.fields is not None:
         parts = [_alignment(field[0].base) for field in dtype.fields.values()]
         return max(parts, default=1)

@@ -29,10 +29,12 @@ if TYPE_CHECKING:
 
 
 def _shape(shape: _Shape) -> tuple[int, ...]:
-    if isinstance(shape, Iterable):
+    # An array without axes is iterable too, by its class.
+    if isinstance(shape, Iterable) and getattr(shape, "ndim", 1) != 0:
         dims = tuple(operator.index(n) for n in shape)
     else:
-        dims = (operator.index(shape),)
+        one: Any = shape
+        dims = (operator.index(one),)
     if any(n < 0 for n in dims):
         raise ValueError(f"shape {dims} has a negative length")
     return dims
