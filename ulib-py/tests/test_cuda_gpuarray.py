@@ -173,6 +173,18 @@ def test_set_and_get_never_scramble(gpu, ours, theirs, how):
     assert whole.get().sum() == want.sum()
 
 
+@pytest.mark.parametrize("stream", [None, "a stream"])
+def test_short_rows_far_and_near(gpu, stream):
+    """However few of the bytes of the memory are wanted."""
+    want = numbers((40, 50), np.int16)
+    found = gpuarray.to_gpu(want)
+    on = cuda.Stream() if stream else None
+    for key in (np.s_[:, 3], np.s_[:, ::2], np.s_[::-1, ::7], np.s_[::20, ::10], np.s_[:, 10:45], np.s_[::9, 7], np.s_[2, 4:9]):
+        np.testing.assert_array_equal(found[key].get(stream=on), want[key])
+        np.testing.assert_array_equal(found[key].get(np.empty_like(want[key]), stream=on), want[key])
+        np.testing.assert_array_equal(found.T[key[::-1]].get(pagelocked=True, stream=on), want.T[key[::-1]])
+
+
 def test_set_and_get_check_what_they_get(gpu):
     found = gpuarray.zeros((2, 3), np.float32)
     with pytest.raises(TypeError, match="float64 into one of float32"):
@@ -543,6 +555,37 @@ def test_kernels_get_the_address(fake):
     function.prepared_call((1, 1), (1, 1, 1), out.gpudata, found.gpudata, vec.make_int4())
     cuda.Context.synchronize()
     assert struct.unpack("<Q", out.get().tobytes()[8:16]) == (found.ptr,)
+
+
+@pytest.mark.parametrize("start", [0, 8])
+@pytest.mark.parametrize("work", ["kernel", "set", "set rows", "fill", "copy"])
+def test_the_next_user_of_a_views_memory_comes_after_the_first(fake, start, work):
+    text = ".version 7.0\n.target sm_60\n.address_size 64\n.visible .entry fakecuda_parameters(.param .u64 out)\n{\n    ret;\n}\n"
+    function = cuda.module_from_buffer(text).get_function("fakecuda_parameters")
+    kinds = cuda.stream_flags.NON_BLOCKING
+    pool, first, second = DeviceMemoryPool(), cuda.Stream(kinds), cuda.Stream(kinds)
+    found = gpuarray.empty(64, np.uint64, pool.allocate)
+    address, source = found.ptr, gpuarray.zeros(64, np.uint64)
+    fake("deferred 1")
+    view = found[start:]
+    if work == "kernel":
+        function(view, block=(1, 1, 1), stream=first)
+    elif work == "fill":
+        view.fill(0, first)
+    elif work == "copy":
+        view.set(source[start:], stream=first)
+    else:
+        view = view[::2] if work == "set rows" else view
+        view.set_async(cuda.pagelocked_zeros(view.shape, view.dtype), first)
+    del found, view
+    gc.collect()
+    other = gpuarray.empty(64, np.uint64, lambda size: pool.allocate(size, second))
+    assert other.ptr == address
+    other.fill(7, second)
+    second.synchronize()
+    first.synchronize()
+    assert other.get().tolist() == [7] * 64
+    assert fake("faults") == 0
 
 
 def test_others_read_the_protocol(gpu):

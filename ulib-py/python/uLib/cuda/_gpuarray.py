@@ -98,6 +98,11 @@ class GPUArray:
         return None if self._place is None else self._place.at()
 
     @property
+    def _allocation(self) -> Any:
+        """What launches note as used, wherever in there the array begins."""
+        return None if self._place is None else self._place.memory
+
+    @property
     def ptr(self) -> int:
         """The address of the element with all indices zero; 0 where there is none."""
         return 0 if self._place is None else int(self._place.at())
@@ -163,7 +168,8 @@ class GPUArray:
         """Copies an array of the host, or another ``GPUArray``, of the same size and type here, whatever the order of either.
 
         A copy of another shape is made in C order, with a warning. With ``stream`` it is made on that stream, and with ``async_``
-        not waited for; only arrays in page-locked memory are then copied beside the host.
+        not waited for; only arrays in page-locked memory are then copied beside the host. A copy from another array of the device
+        is never waited for.
         """
         given = ary if isinstance(ary, GPUArray) else numpy.asarray(ary)
         if given.dtype != self.dtype:

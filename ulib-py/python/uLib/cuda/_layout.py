@@ -142,6 +142,12 @@ def axes_of_transpose(ndim: int, axes: Sequence[int] | None) -> Ints:
     return found
 
 
+_SHORT = 64
+"""Bytes of a row that is short: a copy takes as long for it as for one of this length."""
+_MUCH = 16
+"""How many times the bytes that are wanted are copied rather than short rows."""
+
+
 class Piece(NamedTuple):
     """Rows of an array, for one copy."""
 
@@ -164,8 +170,9 @@ class Piece(NamedTuple):
 class Plan:
     """How an array is copied to or from packed memory that has its axes in the order in which they lie.
 
-    ``axes``: the axes, slowest first. ``flipped``: those that run backwards. ``shape``: that of the packed copy. ``low``: bytes
-    from the element with all indices zero to the lowest address.
+    ``axes``: the axes, slowest first. ``flipped``: those that run backwards. ``shape``: that of the packed copy.
+    ``strides``: of the array, its axes as in there. ``low``, ``high``: bytes from the element with all indices zero to the lowest
+    address, and to the end.
     """
 
     def __init__(self, shape: Ints, strides: Ints, itemsize: int) -> None:
@@ -174,7 +181,7 @@ class Plan:
         self.shape = tuple(shape[axis] for axis in self.axes)
         self.itemsize = itemsize
         self.low, self.high = span(shape, strides, itemsize)
-        self._strides = tuple(abs(strides[axis]) for axis in self.axes)
+        self.strides = tuple(abs(strides[axis]) for axis in self.axes)
 
     def arranged(self, strides: Ints) -> Ints:
         """The strides of another array of the same shape, with its axes as they are here."""
@@ -197,12 +204,18 @@ class Plan:
             return array
         return array[tuple(slice(None, None, -1 if axis in self.flipped else None) for axis in range(array.ndim))]
 
+    def is_crumbs(self) -> bool:
+        """Whether copying everything from the lowest address to the end is less work than copying short rows one by one."""
+        wanted = math.prod(self.shape) * self.itemsize
+        first = next(self.pieces(), None)
+        return first is not None and first.width < min(_SHORT, wanted) and self.high - self.low <= _MUCH * wanted
+
     def pieces(self) -> Iterator[Piece]:
         """The copies to make."""
         if 0 in self.shape or self.itemsize == 0:
             return
         axes: list[tuple[int, int]] = []
-        for n, stride in zip(self.shape, self._strides, strict=True):
+        for n, stride in zip(self.shape, self.strides, strict=True):
             if n == 1:
                 continue
             if axes and axes[-1][1] == n * stride:

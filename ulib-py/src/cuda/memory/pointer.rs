@@ -191,6 +191,8 @@ impl Pointer {
         };
         Ok(Self {
             after,
+            // One that begins further in is an address to the copies, which count from the start of the allocation.
+            owner: allocation_of(object)?.filter(|owner| owner.ptr() == address),
             ..Self::plain(address, Some(len))
         })
     }
@@ -238,6 +240,16 @@ pub(crate) fn ours<'a>(object: &'a Bound<'_, PyAny>) -> Option<(&'a Slot, &'stat
         return Some((&found.get().slot, pools::CLASS));
     }
     None
+}
+
+/// The allocation of this package in which an array of ours lies, wherever in there it begins.
+pub(crate) fn allocation_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Arc<DeviceBytes>>> {
+    match object.getattr_opt(intern!(object.py(), "_allocation"))? {
+        Some(found) => ours(&found)
+            .map(|(slot, class)| slot.bytes(class))
+            .transpose(),
+        None => Ok(None),
+    }
 }
 
 /// Whether an array of these lengths and strides, fastest axis first, has no gaps.

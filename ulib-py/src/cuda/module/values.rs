@@ -15,7 +15,7 @@ use ulib_device::{DeviceBytes, Function, Stream};
 
 use super::numpy::{Numpy, Scalar};
 use crate::cuda::errors::logic;
-use crate::cuda::memory::pointer::{Pointer, ours};
+use crate::cuda::memory::pointer::{Pointer, allocation_of, ours};
 use crate::errors::shortened;
 use crate::interop::dlpack;
 
@@ -411,6 +411,12 @@ fn push_address(
     if let Some(data) = object.getattr_opt(intern!(py, "gpudata"))? {
         if data.is_none() {
             arguments.push(&[0; 8]);
+            return checked(place, object, 8);
+        }
+        if data.is_exact_instance_of::<PyInt>() {
+            // An array that begins somewhere in an allocation.
+            arguments.push(&data.extract::<u64>()?.to_ne_bytes());
+            needs.owners.extend(allocation_of(object)?);
             return checked(place, object, 8);
         }
         return push(place, &data, arguments, needs);
