@@ -55,15 +55,17 @@ fn a_registration_ends_once() {
         // SAFETY: within the vector, which outlives every registration here.
         unsafe { Registration::new(&card.device, address, len, HostFlags::default()) }
     };
-    let first = register(8192).unwrap();
+    let mut first = register(8192).unwrap();
     assert_eq!(first.len(), 8192);
     assert!(PointerInfo::of(address).unwrap().is_some());
     assert!(matches!(
         register(8192).expect_err("already").kind(),
         ErrorKind::Driver { code: 712, .. }
     ));
-    first.close().unwrap();
+    first.release().unwrap();
     assert_eq!(PointerInfo::of(address).unwrap(), None);
+    first.release().unwrap();
+    drop(first);
     drop(register(4096).unwrap());
     assert_eq!(PointerInfo::of(address).unwrap(), None);
     assert_eq!(

@@ -202,6 +202,28 @@ print("done")
     assert (done.stdout, done.stderr) == ("done\n", "")
 
 
+def test_what_the_driver_does_not_let_go_of_is_kept_and_can_be_tried_again(fake):
+    base = cuda.register_host_memory(np.zeros(5000)).base
+    fake("fail cuMemHostUnregister:1:999")
+    with pytest.raises(cuda.Error):
+        base.unregister()
+    assert fake("live_registered") >= 1
+    base.unregister()
+    with pytest.raises(cuda.LogicError, match="it has been unregistered"):
+        base.unregister()
+    # Dropped instead, the array is nobody's again: its pages cannot be given to another one.
+    array = np.zeros(5000)
+    address, kept = array.ctypes.data, fake("live_registered")
+    base = cuda.register_host_memory(array).base
+    fake("fail cuMemHostUnregister:1+:999")
+    del array, base
+    gc.collect()
+    fake("fail none")
+    assert fake("live_registered") == kept + 1
+    others = [np.zeros(5000) for _ in range(50)]
+    assert all(abs(other.ctypes.data - address) >= 40000 for other in others)
+
+
 def test_any_call_may_fail_without_a_leak(fake):
     def script():
         array = cuda.pagelocked_zeros(100, np.int8)

@@ -268,18 +268,23 @@ impl Registration {
         self.len == 0
     }
 
-    /// Ends it and says what went wrong, where dropping would only record it.
+    /// Ends it and says what went wrong, where dropping would only record it. After an error the memory is still page-locked:
+    /// it can be tried again, and the memory must stay. Ended already, there is nothing to do.
     ///
     /// # Errors
-    /// Whatever the driver says.
-    pub fn close(mut self) -> Result<()> {
-        self.registered = false;
+    /// Whatever the driver says; kind `Forked` in a forked child.
+    pub fn release(&mut self) -> Result<()> {
+        if !self.registered {
+            return Ok(());
+        }
         let table = Driver::ready()?.table();
         let _context = self.device.bind()?;
-        // SAFETY: `new` registered this address, and neither this nor `drop` unregisters it again.
+        // SAFETY: `new` registered this address, and nobody has unregistered it since.
         let status =
             relaxed_capture(|| unsafe { (table.cuMemHostUnregister)(self.address as *mut _) });
-        check(table, "cuMemHostUnregister", status)
+        check(table, "cuMemHostUnregister", status)?;
+        self.registered = false;
+        Ok(())
     }
 }
 
@@ -290,7 +295,7 @@ impl Drop for Registration {
         }
         let address = self.address;
         self.device.in_drop("cuMemHostUnregister", |table| {
-            // SAFETY: as in `close`.
+            // SAFETY: as in `release`.
             relaxed_capture(|| unsafe { (table.cuMemHostUnregister)(address as *mut _) })
         });
     }

@@ -3,6 +3,7 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::c_int;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -34,8 +35,23 @@ pub(super) enum Owner {
     PageLocked(HostMemory),
     Aligned(Aligned),
     Pooled(HostBlock),
-    /// Memory of a Python object.
-    Registered(Option<Registration>, HostBytes),
+    Registered(Registered),
+}
+
+/// Memory of a Python object, page-locked.
+pub(super) struct Registered {
+    registration: Registration,
+    bytes: ManuallyDrop<HostBytes>,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        // What the driver still takes for page-locked must not be given to anybody else: then the object stays.
+        if self.registration.release().is_ok() {
+            // SAFETY: dropped here and nowhere else.
+            unsafe { ManuallyDrop::drop(&mut self.bytes) };
+        }
+    }
 }
 
 /// Host memory behind arrays: they have the allocation as ``base`` and keep it.
@@ -284,26 +300,30 @@ impl RegisteredHostMemory {
         let made = ary.py().detach(|| unsafe {
             Registration::new(&current::device()?, address, len, HostFlags(flags))
         });
-        let owner = Owner::Registered(Some(made.cuda()?), bytes);
+        let owner = Owner::Registered(Registered {
+            registration: made.cuda()?,
+            bytes: ManuallyDrop::new(bytes),
+        });
         let array = ary.clone().unbind();
         let pointer = HostPointer::new(start, len, flags, owner);
         Ok(PyClassInitializer::from(pointer).add_subclass(Self { array }))
     }
 
-    /// Lets the memory go. The array stays what it is.
+    /// Lets the memory go. The array stays what it is. After an error it is page-locked still, and this can be tried again.
     fn unregister(slf: PyRef<'_, Self>) -> PyResult<()> {
         let pointer = slf.as_super();
         if pointer.freed.swap(true, Ordering::SeqCst) {
             return Err(logic("RegisteredHostMemory: it has been unregistered"));
         }
-        let registration = match &mut *pointer.owner() {
-            Some(Owner::Registered(registration, _)) => registration.take(),
-            _ => None,
+        let Some(Owner::Registered(mut owner)) = pointer.owner().take() else {
+            return Ok(());
         };
-        match registration {
-            Some(registration) => slf.py().detach(|| registration.close()).cuda(),
-            None => Ok(()),
+        let released = slf.py().detach(|| owner.registration.release());
+        *pointer.owner() = Some(Owner::Registered(owner));
+        if released.is_err() {
+            pointer.freed.store(false, Ordering::SeqCst);
         }
+        released.cuda()
     }
 
     /// The array.
