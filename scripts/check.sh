@@ -45,7 +45,7 @@ say "kernel drift"
 "$venv/bin/python" scripts/build-kernels.py --check
 
 say "stubs"
-ensure_wheel
+ensure_wheel dev
 ULIB_CUDA_DRIVER=none "$venv/bin/python" -m mypy.stubtest uLib --allowlist ulib-py/stubtest-allow.txt
 echo
 echo "all checks passed"

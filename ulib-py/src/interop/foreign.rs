@@ -3,14 +3,8 @@
 //! A protocol's numbers are somebody's claim. The driver knows which memory there is, so it is asked: the array lies in one
 //! allocation, from its first byte to its last, on the device that is said to have it.
 
-#![allow(unsafe_code, reason = "asks the driver about an address")]
-
-use std::ffi::c_void;
-
 use ulib_core::{DType, Error, Layout, Result};
-use ulib_device::Driver;
-use ulib_device::driver::check as check_status;
-use ulib_device::sys::types::{CUpointer_attribute, CUresult};
+use ulib_device::memory::PointerInfo;
 
 /// The ordinal of the device in whose memory the array lies.
 ///
@@ -37,71 +31,18 @@ pub(crate) fn check(start: u64, layout: &Layout, dtype: DType) -> Result<u32> {
             format!("address {lowest:#x} is not aligned for {dtype}"),
         ));
     }
-    let memory = Memory::around(lowest)?;
-    if lowest < memory.start || end > memory.end {
+    let memory = PointerInfo::of(lowest)?.ok_or_else(|| unknown(lowest))?;
+    let memory_end = memory.start.saturating_add(memory.len);
+    if lowest < memory.start || end > memory_end {
         return Err(Error::layout(
             "import",
             format!(
-                "an array from {lowest:#x} to {end:#x} is not inside its memory, {:#x} to {:#x}",
-                memory.start, memory.end
+                "an array from {lowest:#x} to {end:#x} is not inside its memory, {:#x} to {memory_end:#x}",
+                memory.start
             ),
         ));
     }
     Ok(memory.ordinal)
-}
-
-/// One allocation of device memory.
-struct Memory {
-    ordinal: u32,
-    start: u64,
-    end: u64,
-}
-
-impl Memory {
-    /// The allocation that `address` lies in.
-    fn around(address: u64) -> Result<Self> {
-        let (mut ordinal, mut start, mut bytes) = (-1_i32, 0_u64, 0_usize);
-        ask(
-            address,
-            CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-            &mut ordinal,
-        )?;
-        ask(
-            address,
-            CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-            &mut start,
-        )?;
-        ask(
-            address,
-            CUpointer_attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE,
-            &mut bytes,
-        )?;
-        Ok(Memory {
-            ordinal: u32::try_from(ordinal).map_err(|_| unknown(address))?,
-            start,
-            end: start.saturating_add(bytes as u64),
-        })
-    }
-}
-
-/// A type that an attribute of a pointer has.
-trait Attribute {}
-impl Attribute for i32 {}
-impl Attribute for u64 {}
-impl Attribute for usize {}
-
-/// Asks the driver for one attribute of an address, into a variable of the attribute's type.
-fn ask(address: u64, which: CUpointer_attribute, answer: &mut impl Attribute) -> Result<()> {
-    let driver = Driver::ready()?;
-    let to: *mut c_void = std::ptr::from_mut(answer).cast();
-    // SAFETY: the driver is initialised and only looks the address up; `to` is a variable of the attribute's width, which
-    // the three calls above pair: `int`, `CUdeviceptr` and `size_t`.
-    let status = unsafe { (driver.table().cuPointerGetAttribute)(to, which, address) };
-    match status {
-        CUresult::CUDA_SUCCESS => Ok(()),
-        CUresult::CUDA_ERROR_INVALID_VALUE => Err(unknown(address)),
-        other => check_status(driver.table(), "cuPointerGetAttribute", other),
-    }
 }
 
 fn unknown(address: u64) -> Error {
