@@ -34,15 +34,11 @@ python_tests() { "$venv/bin/python" -m pytest -q -rs ulib-py/tests; }
 
 say "compile"
 cargo test --locked --no-run --quiet
-# The tests that take turns on the software driver leave a core free.
-build_wheel dev &
-wheel=$!
+build_wheel dev || wheel_failed
+install_wheel dev
 part "Rust tests (software driver; kernels emulated)" cargo test --locked --lib --tests -- --nocapture
 part "Rust doctests" cargo test --locked --doc --quiet
 part "Rust tests with cudarc and cust (software driver)" bridge_tests
-say "wheel (built meanwhile)"
-wait $wheel || wheel_failed
-install_wheel dev
 fake=$(fake_driver)
 ULIB_CUDA_DRIVER=none part "Python tests without a driver" python_tests
 ULIB_FAKE_DRIVER=$fake ULIB_CUDA_DRIVER=$fake part "Python tests on the software driver" python_tests
