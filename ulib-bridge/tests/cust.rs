@@ -8,7 +8,7 @@
     reason = "a test that unwraps fails by panicking"
 )]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use cust::memory::{CopyDestination, DeviceBuffer};
@@ -24,8 +24,15 @@ device_storable! {
     pub struct Voxel { pub value: f32, pub count: u32 }
 }
 
+/// Tests take turns: one of them looks at how much memory is free.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn our_memory_is_read_and_changed_where_it_is() {
+    let _turn = turn();
     let device = Device::new(0).unwrap();
     let _context = device.bind().unwrap();
     let stream = Stream::legacy(&device);
@@ -43,6 +50,7 @@ fn our_memory_is_read_and_changed_where_it_is() {
 
 #[test]
 fn their_memory_becomes_ours_and_stays_theirs_to_free() {
+    let _turn = turn();
     let device = Device::new(0).unwrap();
     let memory = {
         let _context = device.bind().unwrap();
@@ -67,6 +75,7 @@ fn their_memory_becomes_ours_and_stays_theirs_to_free() {
 
 #[test]
 fn work_of_their_streams_is_in_order_with_ours() {
+    let _turn = turn();
     let device = Device::new(0).unwrap();
     let _context = device.bind().unwrap();
     let theirs = Arc::new(CustStream::new(StreamFlags::NON_BLOCKING, None).unwrap());
@@ -87,6 +96,7 @@ fn work_of_their_streams_is_in_order_with_ours() {
 
 #[test]
 fn records_pass_as_elements() {
+    let _turn = turn();
     let device = Device::new(0).unwrap();
     let _context = device.bind().unwrap();
     let voxels = [Element(Voxel {
