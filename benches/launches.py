@@ -1,9 +1,13 @@
-"""Times of launching a kernel from Python and of compiling one, on this machine's GPU: ``python benches/launches.py``.
+"""Times of launching and compiling kernels, of memory and of graphs, on this machine's GPU: ``python benches/launches.py``.
 
-A launch is timed over many in a row; the fastest of several rounds counts. A compilation is timed cold (nothing kept) and kept.
+A launch is timed over many in a row, as the host sees it; the fastest of several rounds counts. A compilation is timed cold (nothing
+kept) and kept. Beside them, in the same run: the same launch from C++ (where there is nvcc) and by CuPy (where it is installed).
 """
 
+import pathlib
+import shutil
 import statistics
+import subprocess
 import tempfile
 import time
 
@@ -13,6 +17,68 @@ from uLib.cuda import compiler
 
 SOURCE = "__global__ void scale(float *a, float by, int n) { if (threadIdx.x < n) a[threadIdx.x] *= by; }\n"
 INCLUDES = "#include <stdint.h>\n#include <math.h>\n#include <pycuda-complex.hpp>\n"
+
+CPP = r"""
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+__global__ void scale(float *a, float by, int n) { if (threadIdx.x < n) a[threadIdx.x] *= by; }
+int main()
+{
+    float *a, best = 1e9f;
+    cudaMalloc(&a, 4096);
+    for (int round = 0; round < 7; round++) {
+        cudaDeviceSynchronize();
+        auto begin = std::chrono::steady_clock::now();
+        for (int time = 0; time < 2000; time++) scale<<<1, 32>>>(a, 1.0f, 32);
+        std::chrono::duration<float, std::micro> all = std::chrono::steady_clock::now() - begin;
+        best = std::min(best, all.count() / 2000);
+        cudaDeviceSynchronize();
+    }
+    printf("%-32s %8.2f us\n", "launch from C++ (<<<>>>)", best);
+}
+"""
+
+
+def cpp():
+    """The launch from C++, by its own program."""
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    if not pathlib.Path(nvcc).exists():
+        print("launch from C++: there is no nvcc")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = f"{folder}/launch.cu", f"{folder}/launch"
+        pathlib.Path(source).write_text(CPP)
+        subprocess.run([nvcc, "-O2", "-arch=native", "-o", program, source], check=True)
+        subprocess.run([program], check=True)
+
+
+def cupy_launch():
+    try:
+        import cupy
+    except ImportError:
+        print("launch by CuPy: it is not installed")
+        return
+    kernel = cupy.RawKernel('extern "C" ' + SOURCE, "scale")
+    x, by, n = cupy.zeros(32, "f4"), cupy.float32(1), cupy.int32(32)
+    launches("launch by CuPy's RawKernel", lambda: kernel((1,), (32,), (x, by, n)))
+    launches("CuPy's pool, 1 MiB", lambda: cupy.cuda.alloc(1 << 20))
+
+
+def graphs(function, a):
+    """20 launches, one by one and as a graph."""
+    stream = cuda.Stream()
+    prepared = function.prepare("Pfi").prepared_async_call
+
+    def work():
+        for _ in range(20):
+            prepared((1, 1), (32, 1, 1), stream, a, 1.0, 32)
+
+    launches("20 launches, one by one", work, times=100)
+    with stream.capture() as graph:
+        work()
+    replay = graph.instantiate()
+    launches("20 launches, a graph", lambda: replay.launch(stream), times=100)
 
 
 def launches(name, call, rounds=7, times=2000):
@@ -45,6 +111,12 @@ def main():
     launches("plain, numbers of Python", lambda: function(a, 1.0, 32, block=block, grid=grid))
     prepared = function.prepare("Pfi").prepared_call
     launches("prepared, numbers of Python", lambda: prepared(grid, block, a, 1.0, 32))
+    cpp()
+    cupy_launch()
+    graphs(function, a)
+    pool = cuda.DeviceMemoryPool()
+    launches("pool, 1 MiB", lambda: pool.allocate(1 << 20))
+    launches("mem_alloc, 1 MiB", lambda: cuda.mem_alloc(1 << 20), times=200)
     with tempfile.TemporaryDirectory() as folder:
         for name, text in (("one line", SOURCE), ("with includes", INCLUDES + SOURCE)):
             compilations(f"{name}, cold", lambda k, s=text: compiler.compile(s + f"// {k}", cache_dir=folder), 9)

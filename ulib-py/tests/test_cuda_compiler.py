@@ -327,6 +327,21 @@ __global__ void fakecuda_parameters(unsigned char *out, char first, Pair pair, f
     assert struct.unpack("<d", got[24:32]) == (2.5,) and struct.unpack("<ff", got[32:40]) == (1, 2)
 
 
+def test_compiling_leaves_the_locale_alone(nvrtc, cache, python):
+    done = python(
+        """
+import locale
+from uLib.cuda import compiler
+before = locale.getencoding()
+compiler.compile("__global__ void f() {}", arch="compute_80", cache_dir=False)
+assert locale.getencoding() == before, (locale.getencoding(), before)
+print("the same")
+""",
+        LC_ALL="C.UTF-8",
+    )
+    assert done.stdout == "the same\n"
+
+
 # What follows runs real code, on a card.
 
 

@@ -4,7 +4,11 @@
 use super::library::{Nvrtc, RawProgram};
 use core::ffi::{CStr, c_char, c_int};
 use std::ffi::CString;
+use std::thread;
 use ulib_core::{Error, Result};
+
+/// As much as the main thread of a program usually has: a compiler calls itself deeply.
+const STACK_BYTES: usize = 8 << 20;
 
 /// A program that NVRTC holds; destroyed with this.
 pub(super) struct Held<'a> {
@@ -55,8 +59,19 @@ impl<'a> Held<'a> {
         let pointers: Vec<*const c_char> = options.iter().map(|text| text.as_ptr()).collect();
         let count =
             c_int::try_from(options.len()).map_err(|_| Error::overflow("compile", "options"))?;
-        // SAFETY: the program is alive; the array has `count` strings that end with NUL and live through the call.
-        Ok(unsafe { (self.nvrtc.nvrtcCompileProgram)(self.raw, count, pointers.as_ptr()) })
+        let entry = self.nvrtc.nvrtcCompileProgram;
+        let (raw, texts) = (self.raw as usize, pointers.as_ptr() as usize);
+        // SAFETY: the program is alive and nobody else uses it meanwhile; the array has `count` strings that end with NUL and
+        // live through the call.
+        let compile = move || unsafe { entry(raw as RawProgram, count, texts as *const _) };
+        // NVRTC leaves the locale of the thread that calls it changed, which is nobody's business but its own.
+        let own = thread::Builder::new().stack_size(STACK_BYTES);
+        let status = thread::scope(|scope| {
+            let running = own.spawn_scoped(scope, compile).ok()?;
+            running.join().ok()
+        });
+        // Without a thread it is better to compile here than not at all.
+        Ok(status.unwrap_or_else(compile))
     }
 
     fn bytes(&self, call: &'static str, size_of: SizeOf, fill: Fill) -> Result<Vec<u8>> {
