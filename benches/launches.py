@@ -4,6 +4,7 @@ A launch is timed over many in a row, as the host sees it; the fastest of severa
 kept) and kept. Beside them, in the same run: the same launch from C++ (where there is nvcc) and by CuPy (where it is installed).
 """
 
+import ctypes
 import pathlib
 import shutil
 import statistics
@@ -104,6 +105,7 @@ def compilations(name, call, rounds):
 
 def main():
     function = compiler.SourceModule(SOURCE).get_function("scale")
+    context = cuda.Device(0).make_context()
     a = cuda.to_device(np.zeros(32, np.float32))
     by, n = np.float32(1), np.int32(32)
     block, grid = (32, 1, 1), (1, 1)
@@ -116,11 +118,22 @@ def main():
     graphs(function, a)
     pool = cuda.DeviceMemoryPool()
     launches("pool, 1 MiB", lambda: pool.allocate(1 << 20))
+    # The driver maps memory in blocks of 2 MiB; where none is left of such a block, mapping is what is timed.
+    beside = cuda.mem_alloc(1 << 20)
     launches("mem_alloc, 1 MiB", lambda: cuda.mem_alloc(1 << 20), times=200)
+    driver, address = ctypes.CDLL("libcuda.so.1"), ctypes.c_uint64()
+
+    def raw():
+        driver.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 << 20))
+        driver.cuMemFree_v2(address)
+
+    launches("cuMemAlloc by ctypes, 1 MiB", raw, times=200)
+    beside.free()
     with tempfile.TemporaryDirectory() as folder:
         for name, text in (("one line", SOURCE), ("with includes", INCLUDES + SOURCE)):
             compilations(f"{name}, cold", lambda k, s=text: compiler.compile(s + f"// {k}", cache_dir=folder), 9)
             compilations(f"{name}, kept", lambda _k, s=text: compiler.compile(s + "// 0", cache_dir=folder), 99)
+    context.pop()
 
 
 if __name__ == "__main__":
