@@ -58,7 +58,7 @@ fn memory_of_every_kind_is_counted_until_it_is_gone() {
     };
     let managed = Managed::new(&card.device, 10, Attachment::Global).unwrap();
     assert_eq!(counts(), before.map(|count| count + 1));
-    registration.unwrap().close().unwrap();
+    registration.unwrap().release().unwrap();
     drop((memory, managed));
     assert_eq!(counts(), before);
 }

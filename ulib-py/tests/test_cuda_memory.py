@@ -430,3 +430,40 @@ def test_any_call_may_fail_without_a_leak(fake):
         cuda.mem_alloc(1).free()
         assert fake("live_memory") == 0, f"call {nth} of {calls}"
     assert failures > calls // 4
+
+
+def test_objects_that_name_themselves_have_an_end(gpu):
+    class Endless:
+        gpudata = property(lambda self: self)
+
+    with pytest.raises(cuda.LogicError, match="which is no device memory"):
+        cuda.memcpy_htod(Endless(), b"abcd")
+
+
+def test_arrays_of_objects_are_refused(gpu):
+    allocation, objects = cuda.mem_alloc(16), np.array([None, 1], object)
+    for call in (
+        lambda: cuda.memcpy_htod(allocation, objects),
+        lambda: cuda.memcpy_dtoh(objects, allocation),
+        lambda: cuda.register_host_memory(objects),
+    ):
+        with pytest.raises(cuda.LogicError, match="holds Python objects"):
+            call()
+
+
+def test_a_view_is_in_use_until_the_work_on_it_is_done(fake):
+    from uLib.cuda import gpuarray
+
+    fake("deferred 1")
+    pool, stream = cuda.DeviceMemoryPool(), cuda.Stream(1)
+    out = gpuarray.zeros(90, "f8")
+    whole = gpuarray.to_gpu(np.arange(100.0), pool.allocate)
+    view = whole[10:]
+    del whole
+    cuda.memcpy_dtod_async(out, view, 720, stream)
+    del view
+    gc.collect()
+    other = gpuarray.to_gpu(np.full(100, -1.0), pool.allocate)
+    stream.synchronize()
+    assert (out.get() == np.arange(10.0, 100.0)).all()
+    assert (other.get() == -1).all()

@@ -282,3 +282,31 @@ def test_any_call_may_fail_without_a_leak(fake):
         cuda.mem_alloc(1).free()
         assert fake("live_memory") == 0, f"call {nth} of {calls}"
     assert failures > calls // 4
+
+
+def test_setters_run_the_programs_code_with_nothing_locked(gpu):
+    copy = cuda.Memcpy2D()
+
+    class Reads:
+        @property
+        def gpudata(self):
+            return memory if copy.src_y == 0 else None
+
+        @property
+        def handle(self):
+            return copy.height
+
+    memory = cuda.mem_alloc(16)
+    copy.set_src_device(Reads())
+    assert copy.src_device == int(memory)
+    copy.set_src_array(Reads())
+
+    class Dies(np.ndarray):
+        def __del__(self):
+            seen.append(copy.width_in_bytes)
+
+    seen = []
+    copy.set_src_host(np.zeros(4, np.uint8).view(Dies))
+    copy.set_src_host(b"xxxx")
+    gc.collect()
+    assert seen == [0]

@@ -34,6 +34,11 @@ impl HostBytes {
             named.set_cause(object.py(), Some(error));
             named
         })?;
+        if buffer.format().to_bytes().contains(&b'O') {
+            return Err(logic(format!(
+                "{op}: {what} holds Python objects, which mean nothing on a device"
+            )));
+        }
         if !buffer.is_c_contiguous() && !buffer.is_fortran_contiguous() {
             return Err(logic(format!(
                 "{op}: {what} is not contiguous (shape {:?}, strides {:?}); a packed copy is",

@@ -47,6 +47,9 @@ impl PointerHolderBase {
     }
 }
 
+/// How many objects with `gpudata` may stand between an argument and its memory: one that names itself has no end.
+const DEEPEST: u32 = 8;
+
 /// A place in device memory that a program names.
 pub(crate) struct Pointer {
     address: u64,
@@ -62,6 +65,16 @@ impl Pointer {
     /// What `object` stands for: an allocation of this package, an integer or what can be one, an object with `gpudata` (an
     /// array of PyCUDA's kind) or with `__cuda_array_interface__`, or an array in managed memory.
     pub(crate) fn of(op: &'static str, what: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::within(op, what, object, DEEPEST)
+    }
+
+    /// [`of`](Self::of), through so many more objects with `gpudata`.
+    fn within(
+        op: &'static str,
+        what: &str,
+        object: &Bound<'_, PyAny>,
+        depth: u32,
+    ) -> PyResult<Self> {
         let py = object.py();
         if object.is_exact_instance_of::<PyInt>() {
             return Self::at(op, what, object);
@@ -81,7 +94,10 @@ impl Pointer {
             if data.is_none() {
                 return Ok(Self::plain(0, Some(0)));
             }
-            return Self::of(op, what, &data);
+            return match depth.checked_sub(1) {
+                Some(depth) => Self::within(op, what, &data, depth),
+                None => Err(refused(op, what, object)),
+            };
         }
         if let Some(managed) = Self::in_managed(object) {
             return Ok(managed);
@@ -191,8 +207,7 @@ impl Pointer {
         };
         Ok(Self {
             after,
-            // One that begins further in is an address to the copies, which count from the start of the allocation.
-            owner: allocation_of(object)?.filter(|owner| owner.ptr() == address),
+            owner: allocation_of(object)?,
             ..Self::plain(address, Some(len))
         })
     }
@@ -200,6 +215,15 @@ impl Pointer {
     /// The address.
     pub(crate) fn address(&self) -> u64 {
         self.address
+    }
+
+    /// How far into its allocation the place is, where that is ours; 0 elsewhere.
+    pub(super) fn offset(&self) -> usize {
+        let start = self
+            .owner
+            .as_ref()
+            .map_or(self.address, |owner| owner.ptr());
+        usize::try_from(self.address.saturating_sub(start)).unwrap_or(0)
     }
 
     /// The allocation, where it is ours: with its uses work is ordered, and it lives as long as this.

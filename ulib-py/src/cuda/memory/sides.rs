@@ -52,57 +52,67 @@ pub(super) struct Description {
     pub(super) depth: usize,
 }
 
-impl Side {
-    pub(super) fn set_host(
-        &mut self,
-        op: &'static str,
-        object: &Bound<'_, PyAny>,
-        write: bool,
-    ) -> PyResult<()> {
+/// What a setter was given, looked at before the description is locked: that runs code of the program, which may use the
+/// description itself.
+pub(super) struct Given {
+    kind: CUmemorytype,
+    address: u64,
+    place: Place,
+}
+
+impl Given {
+    pub(super) fn host(op: &'static str, object: &Bound<'_, PyAny>, write: bool) -> PyResult<Self> {
         let bytes = match write {
             true => HostBytes::writable(op, "buffer", object)?,
             false => HostBytes::of(op, "buffer", object)?,
         };
-        self.address = bytes.ptr() as u64;
-        self.kind = CUmemorytype::CU_MEMORYTYPE_HOST.0;
-        self.place = Place::Host(Arc::new(bytes));
-        Ok(())
+        Ok(Self {
+            kind: CUmemorytype::CU_MEMORYTYPE_HOST,
+            address: bytes.ptr() as u64,
+            place: Place::Host(Arc::new(bytes)),
+        })
     }
 
-    pub(super) fn set_device(
-        &mut self,
-        op: &'static str,
-        object: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
+    pub(super) fn device(op: &'static str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let pointer = Pointer::of(op, "device memory", object)?;
-        self.address = pointer.address();
-        self.kind = CUmemorytype::CU_MEMORYTYPE_DEVICE.0;
-        self.place = Place::Device(pointer);
-        Ok(())
+        Ok(Self {
+            kind: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            address: pointer.address(),
+            place: Place::Device(pointer),
+        })
     }
 
     /// Anything with an address that both sides know: device memory, or host memory with a buffer.
-    pub(super) fn set_unified(
-        &mut self,
+    pub(super) fn unified(
         op: &'static str,
         object: &Bound<'_, PyAny>,
         write: bool,
-    ) -> PyResult<()> {
-        if self.set_device(op, object).is_err() {
-            self.set_host(op, object, write)?;
-        }
-        self.kind = CUmemorytype::CU_MEMORYTYPE_UNIFIED.0;
-        Ok(())
+    ) -> PyResult<Self> {
+        let given = Self::device(op, object).or_else(|_| Self::host(op, object, write))?;
+        Ok(Self {
+            kind: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+            ..given
+        })
     }
 
-    pub(super) fn set_array(&mut self, op: &'static str, array: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub(super) fn array(op: &'static str, array: &Bound<'_, PyAny>) -> PyResult<Self> {
         let handle = array
             .getattr_opt(intern!(array.py(), "handle"))?
             .ok_or_else(|| logic(format!("{op}: {} is no Array", array.get_type())))?;
-        self.address = handle.extract()?;
-        self.kind = CUmemorytype::CU_MEMORYTYPE_ARRAY.0;
-        self.place = Place::Array(array.clone().unbind());
-        Ok(())
+        Ok(Self {
+            kind: CUmemorytype::CU_MEMORYTYPE_ARRAY,
+            address: handle.extract()?,
+            place: Place::Array(array.clone().unbind()),
+        })
+    }
+}
+
+impl Side {
+    /// Takes what was given, and answers what was there, to be dropped when nothing is locked.
+    pub(super) fn set(&mut self, given: Given) -> Place {
+        self.address = given.address;
+        self.kind = given.kind.0;
+        std::mem::replace(&mut self.place, given.place)
     }
 
     /// Refuses what lies outside the bytes that are known to be there.

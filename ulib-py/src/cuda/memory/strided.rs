@@ -11,7 +11,7 @@ use ulib_device::copy::raw;
 
 use super::on::On;
 use super::pointer::Pointer;
-use super::sides::{Call, Description, Side};
+use super::sides::{Call, Description, Given, Side};
 use super::{pending, transfer};
 use crate::cuda::context::PyContext;
 use crate::cuda::errors::IntoCudaResult;
@@ -109,6 +109,17 @@ fn lock(state: &Mutex<Description>) -> MutexGuard<'_, Description> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Puts what a setter was given on one side. What was there is dropped when nothing is locked.
+fn put(
+    state: &Mutex<Description>,
+    given: Given,
+    side: impl FnOnce(&mut Description) -> &mut Side,
+) -> PyResult<()> {
+    let before = side(&mut lock(state)).set(given);
+    drop(before);
+    Ok(())
+}
+
 /// A class with the fields and setters that its form has.
 macro_rules! copies {
     ($(
@@ -177,42 +188,42 @@ macro_rules! copies {
 
             /// Takes the source from host memory: anything contiguous with a buffer, which is kept.
             fn set_src_host(&self, buffer: &Bound<'_, PyAny>) -> PyResult<()> {
-                lock(&self.state).src.set_host("set_src_host", buffer, false)
+                put(&self.state, Given::host("set_src_host", buffer, false)?, |all| &mut all.src)
             }
 
             /// Puts the copy into host memory: anything contiguous and writable with a buffer, which is kept.
             fn set_dst_host(&self, buffer: &Bound<'_, PyAny>) -> PyResult<()> {
-                lock(&self.state).dst.set_host("set_dst_host", buffer, true)
+                put(&self.state, Given::host("set_dst_host", buffer, true)?, |all| &mut all.dst)
             }
 
             /// Takes the source from device memory.
             fn set_src_device(&self, devptr: &Bound<'_, PyAny>) -> PyResult<()> {
-                lock(&self.state).src.set_device("set_src_device", devptr)
+                put(&self.state, Given::device("set_src_device", devptr)?, |all| &mut all.src)
             }
 
             /// Puts the copy into device memory.
             fn set_dst_device(&self, devptr: &Bound<'_, PyAny>) -> PyResult<()> {
-                lock(&self.state).dst.set_device("set_dst_device", devptr)
+                put(&self.state, Given::device("set_dst_device", devptr)?, |all| &mut all.dst)
             }
 
             /// Takes the source from an ``Array``.
             fn set_src_array(&self, array: &Bound<'_, PyAny>) -> PyResult<()> {
-                lock(&self.state).src.set_array("set_src_array", array)
+                put(&self.state, Given::array("set_src_array", array)?, |all| &mut all.src)
             }
 
             /// Puts the copy into an ``Array``.
             fn set_dst_array(&self, array: &Bound<'_, PyAny>) -> PyResult<()> {
-                lock(&self.state).dst.set_array("set_dst_array", array)
+                put(&self.state, Given::array("set_dst_array", array)?, |all| &mut all.dst)
             }
 
             /// Takes the source from wherever it is: device memory, or host memory that devices reach.
             fn set_src_unified(&self, obj: &Bound<'_, PyAny>) -> PyResult<()> {
-                lock(&self.state).src.set_unified("set_src_unified", obj, false)
+                put(&self.state, Given::unified("set_src_unified", obj, false)?, |all| &mut all.src)
             }
 
             /// Puts the copy wherever it is to be: device memory, or host memory that devices reach.
             fn set_dst_unified(&self, obj: &Bound<'_, PyAny>) -> PyResult<()> {
-                lock(&self.state).dst.set_unified("set_dst_unified", obj, true)
+                put(&self.state, Given::unified("set_dst_unified", obj, true)?, |all| &mut all.dst)
             }
 
             $($extra)*
@@ -301,12 +312,14 @@ copies! {
     } {
         /// The context in which the source is.
         fn set_src_context(&self, context: Py<PyContext>) {
-            lock(&self.state).src.context = Some(context);
+            let old = lock(&self.state).src.context.replace(context);
+            drop(old);
         }
 
         /// The context in which the destination is.
         fn set_dst_context(&self, context: Py<PyContext>) {
-            lock(&self.state).dst.context = Some(context);
+            let old = lock(&self.state).dst.context.replace(context);
+            drop(old);
         }
 
         #[pyo3(signature = (stream=None))]

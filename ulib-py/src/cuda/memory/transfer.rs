@@ -29,7 +29,11 @@ pub(super) fn queue(
 /// The memory of `pointer` as bytes of which `len` are used, for one call that waits for its work.
 pub(crate) fn bytes(pointer: &Pointer, device: &Device, len: usize) -> Result<Arc<DeviceBytes>> {
     if let Some(owner) = pointer.owner() {
-        return Ok(Arc::clone(owner));
+        if pointer.offset() == 0 {
+            return Ok(Arc::clone(owner));
+        }
+        // The work below is in the default stream, and waited for.
+        owner.use_on(&Stream::legacy(device), Access::Write)?;
     }
     wait_for_producer(pointer, &Stream::legacy(device))?;
     // SAFETY: who names an address vouches for the memory there, which the driver checks before it is touched.

@@ -351,10 +351,15 @@ impl Function {
         if let Some(texrefs) = texrefs.filter(|texrefs| !texrefs.is_none()) {
             let given = texrefs.try_iter()?.map(|texref| Ok(texref?.unbind()));
             let given = given.collect::<PyResult<Vec<_>>>()?;
-            *this
-                .references
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner) = given;
+            // What was there is dropped when nothing is locked: that may run code of the program.
+            let before = std::mem::replace(
+                &mut *this
+                    .references
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner),
+                given,
+            );
+            drop(before);
         }
         *this.prepared.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(prepared));
         Ok(slf)

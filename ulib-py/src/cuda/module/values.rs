@@ -156,7 +156,7 @@ fn push(
     if object.is_instance(handler(py)?)? {
         let memory = object.call_method0(intern!(py, "get_device_alloc"))?;
         needs.handlers.push(object.clone().unbind());
-        return push(place, &memory, arguments, needs);
+        return push_memory(place, &memory, arguments, needs);
     }
     push_address(place, object, arguments, needs)
 }
@@ -419,7 +419,7 @@ fn push_address(
             needs.owners.extend(allocation_of(object)?);
             return checked(place, object, 8);
         }
-        return push(place, &data, arguments, needs);
+        return push_memory(place, &data, arguments, needs);
     }
     if let Some(interface) = object.getattr_opt(intern!(py, "__cuda_array_interface__"))?
         && let Ok(interface) = interface.cast::<PyDict>()
@@ -457,10 +457,20 @@ fn push_address(
         arguments.push(&address.to_ne_bytes());
         return checked(place, object, 8);
     }
-    let pointer = match object.getattr_opt(intern!(py, "__index__"))? {
-        Some(_) => Pointer::of("launch", "an argument", object)?,
-        None => return Err(place.refused(object, "")),
-    };
+    match object.getattr_opt(intern!(py, "__index__"))? {
+        Some(_) => push_memory(place, object, arguments, needs),
+        None => Err(place.refused(object, "")),
+    }
+}
+
+/// What stands for device memory, and nothing else.
+fn push_memory(
+    place: &Place<'_>,
+    object: &Bound<'_, PyAny>,
+    arguments: &mut Arguments,
+    needs: &mut Needs,
+) -> PyResult<()> {
+    let pointer = Pointer::of("launch", "an argument", object)?;
     arguments.push(&pointer.address().to_ne_bytes());
     if let Some(owner) = pointer.owner() {
         needs.owners.push(Arc::clone(owner));
