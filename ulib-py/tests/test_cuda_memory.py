@@ -467,3 +467,14 @@ def test_a_view_is_in_use_until_the_work_on_it_is_done(fake):
     stream.synchronize()
     assert (out.get() == np.arange(10.0, 100.0)).all()
     assert (other.get() == -1).all()
+
+
+def test_scalars_and_arrays_of_no_dimensions_have_bytes(gpu):
+    allocation = cuda.mem_alloc(8)
+    for given in (np.array(3.5), np.float64(3.5), np.array(3.5)[()]):
+        cuda.memset_d8(allocation, 0, 8)
+        cuda.memcpy_htod(allocation, given)
+        got = np.zeros((), np.float64)
+        cuda.memcpy_dtoh(got, allocation)
+        assert got == 3.5
+    assert cuda.from_device(cuda.to_device(np.int32(7)), (), np.int32) == 7

@@ -480,6 +480,12 @@ def test_prepared_calls(fake):
                 assert got[16:32].tobytes() == expected[8:]
     with pytest.raises(cuda.LogicError, match="takes 5 arguments, and got 2"):
         function.prepared_call((1, 1), (1, 1, 1), out, 1)
+    for wrong in (1.9, np.float32(3.7), "12", None):
+        with pytest.raises(cuda.LogicError, match=r"parameter #2 \(0-based\) .*, expected an integer"):
+            function.prepared_call((1, 1), (1, 1, 1), out, 1.5, wrong, 3, 4.0)
+    function.prepare("PfIQd")
+    with pytest.raises(cuda.LogicError, match="is -1, expected an integer of 0 or more"):
+        function.prepared_call((1, 1), (1, 1, 1), out, 1.5, -1, 3, 4.0)
     with pytest.raises(cuda.LogicError, match="takes 5 arguments, and 2 types are given"):
         function.prepare("Pf")
     with pytest.raises(cuda.LogicError, match=r"parameter #1 \(0-based\) .* has 4 bytes, and its type 8"):

@@ -4,10 +4,9 @@
     reason = "the buffer protocol is a C struct of raw pointers"
 )]
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::buffer::PyUntypedBuffer;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use ulib_core::{DType, Layout};
@@ -18,15 +17,71 @@ use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::interop::buffer::{Memory, fill, release};
 use crate::source::Desc;
 
+/// A buffer of an object, given back when this is dropped.
+///
+/// PyO3's own refuses one without axes, which an array of no dimensions and a scalar of NumPy have.
+struct Buffer(Box<ffi::Py_buffer>);
+
+// SAFETY: the struct is only looked at, and given back while the interpreter is attached, which any thread may do.
+unsafe impl Send for Buffer {}
+// SAFETY: as above.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let mut view = Box::new(ffi::Py_buffer::new());
+        // SAFETY: attached; the struct stays where it is, in its box, until it is given back.
+        match unsafe {
+            ffi::PyObject_GetBuffer(object.as_ptr(), &raw mut *view, ffi::PyBUF_FULL_RO)
+        } {
+            0 => Ok(Self(view)),
+            _ => Err(PyErr::fetch(object.py())),
+        }
+    }
+
+    fn is_contiguous(&self) -> bool {
+        // SAFETY: a buffer that the interpreter filled.
+        unsafe { ffi::PyBuffer_IsContiguous(&raw const *self.0, b'A'.cast_signed().into()) != 0 }
+    }
+
+    /// Whether the elements are references to Python objects.
+    fn has_objects(&self) -> bool {
+        // SAFETY: null, or a string that lives as long as the buffer.
+        !self.0.format.is_null()
+            && unsafe { CStr::from_ptr(self.0.format) }
+                .to_bytes()
+                .contains(&b'O')
+    }
+
+    /// One number for each axis, where they are told.
+    fn axes(&self, numbers: *const ffi::Py_ssize_t) -> &[ffi::Py_ssize_t] {
+        match usize::try_from(self.0.ndim) {
+            // SAFETY: as many numbers as axes, which live as long as the buffer.
+            Ok(axes) if !numbers.is_null() => unsafe { std::slice::from_raw_parts(numbers, axes) },
+            _ => &[],
+        }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // Once the interpreter is gone there is nobody to give it back to.
+        Python::try_attach(|_| {
+            // SAFETY: filled by the interpreter, and given back once.
+            unsafe { ffi::PyBuffer_Release(&raw mut *self.0) }
+        });
+    }
+}
+
 /// The contiguous bytes of an object with a buffer, which the buffer keeps where they are.
 pub(crate) struct HostBytes {
-    buffer: PyUntypedBuffer,
+    buffer: Buffer,
 }
 
 impl HostBytes {
     /// Those of `object`, in C or Fortran order.
     pub(crate) fn of(op: &'static str, what: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let buffer = PyUntypedBuffer::get(object).map_err(|error| {
+        let buffer = Buffer::of(object).map_err(|error| {
             let found = object.get_type();
             let named = logic(format!(
                 "{op}: {what} is {found}, which has no buffer of bytes"
@@ -34,16 +89,16 @@ impl HostBytes {
             named.set_cause(object.py(), Some(error));
             named
         })?;
-        if buffer.format().to_bytes().contains(&b'O') {
+        if buffer.has_objects() {
             return Err(logic(format!(
                 "{op}: {what} holds Python objects, which mean nothing on a device"
             )));
         }
-        if !buffer.is_c_contiguous() && !buffer.is_fortran_contiguous() {
+        if !buffer.is_contiguous() {
             return Err(logic(format!(
                 "{op}: {what} is not contiguous (shape {:?}, strides {:?}); a packed copy is",
-                buffer.shape(),
-                buffer.strides()
+                buffer.axes(buffer.0.shape),
+                buffer.axes(buffer.0.strides)
             )));
         }
         Ok(Self { buffer })
@@ -56,18 +111,18 @@ impl HostBytes {
         object: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
         let bytes = Self::of(op, what, object)?;
-        if bytes.buffer.readonly() {
+        if bytes.buffer.0.readonly != 0 {
             return Err(logic(format!("{op}: {what} is read-only")));
         }
         Ok(bytes)
     }
 
     pub(crate) fn ptr(&self) -> *mut u8 {
-        self.buffer.buf_ptr().cast()
+        self.buffer.0.buf.cast()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.buffer.len_bytes()
+        usize::try_from(self.buffer.0.len).unwrap_or(0)
     }
 }
 

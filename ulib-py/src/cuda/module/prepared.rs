@@ -10,6 +10,7 @@ use ulib_device::{Event, Function, Stream};
 use super::numpy::{Numpy, Scalar};
 use super::values::Needs;
 use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::errors::shortened;
 
 /// What becomes of one value of a prepared call.
 enum Kind {
@@ -131,6 +132,11 @@ impl Prepared {
         }
         let mut made: Option<Vec<Bound<'py, PyAny>>> = None;
         for (index, (kind, value)) in self.kinds.iter().zip(values.iter_borrowed()).enumerate() {
+            if let Kind::Number(scalar @ (Scalar::Signed(_) | Scalar::Unsigned(_)), class) = kind
+                && value.get_type_ptr().cast() != class.as_ptr()
+            {
+                check_integer(index, &value, matches!(scalar, Scalar::Unsigned(_)))?;
+            }
             let class = match kind {
                 Kind::Number(scalar, class) if !keeps(&value, *scalar, class, sizes_known) => {
                     class.bind(py).clone()
@@ -156,6 +162,30 @@ impl Prepared {
                 .push(number);
         }
         made.map(|made| PyTuple::new(py, made)).transpose()
+    }
+}
+
+/// Refuses what is no integer, or a negative one for an unsigned parameter: NumPy would cut it off, or turn it over.
+fn check_integer(index: usize, value: &Bound<'_, PyAny>, unsigned: bool) -> PyResult<()> {
+    let refused = |expected: &str| {
+        let text = value
+            .repr()
+            .map_or_else(|_| String::from("?"), |text| text.to_string());
+        Err(logic(format!(
+            "parameter #{index} (0-based) of the prepared call is {}, expected {expected}",
+            shortened(&text)
+        )))
+    };
+    if value.is_exact_instance_of::<PyInt>() {
+        // One that is too large for 64 bits is refused later, or is not negative.
+        return match value.extract::<i64>() {
+            Ok(..0) if unsigned => refused("an integer of 0 or more"),
+            _ => Ok(()),
+        };
+    }
+    match value.getattr_opt(intern!(value.py(), "__index__"))? {
+        Some(_) => Ok(()),
+        None => refused("an integer"),
     }
 }
 
