@@ -4,7 +4,7 @@
     reason = "the buffer protocol is a C struct of raw pointers"
 )]
 
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_char, c_int};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::ffi;
@@ -41,7 +41,7 @@ impl Buffer {
 
     fn is_contiguous(&self) -> bool {
         // SAFETY: a buffer that the interpreter filled.
-        unsafe { ffi::PyBuffer_IsContiguous(&raw const *self.0, b'A'.cast_signed().into()) != 0 }
+        unsafe { ffi::PyBuffer_IsContiguous(&raw const *self.0, b'A' as c_char) != 0 }
     }
 
     /// Whether the elements are references to Python objects.
