@@ -4,12 +4,12 @@ import copy
 import gc
 import inspect
 import pickle
-import random
 import struct
 
 import numpy as np
 import pytest
 import uLib.cuda.driver as cuda
+from device_arrays import numbers, same
 from uLib.cuda import gpuarray
 from uLib.cuda.gpuarray import GPUArray, vec
 from uLib.cuda.tools import DeviceMemoryPool, dtype_to_ctype, match_dtype_to_c_struct
@@ -38,20 +38,6 @@ SIGNATURES = {
     gpuarray.transpose: "a axes",
     gpuarray.splay: "n dev",
 }
-
-
-def numbers(shape, dtype=np.float32, order="C"):
-    count = int(np.prod(shape, dtype=int))
-    return (np.arange(count) * 37 % 251).astype(dtype).reshape(shape).copy(order)
-
-
-def same(found, want):
-    """An array of the device has the values, shape and type of one of NumPy."""
-    assert (found.shape, found.dtype) == (want.shape, want.dtype)
-    home = found.get()
-    assert (home.shape, home.dtype) == (want.shape, want.dtype)
-    np.testing.assert_array_equal(home, want)
-    return True
 
 
 def test_names_and_parameters_are_pycudas(gpu):
@@ -223,143 +209,6 @@ def test_page_locked_memory_and_what_a_copy_keeps(gpu):
     stream.synchronize()
     np.testing.assert_array_equal(home, want[5:, 1:])
     assert other.get().sum() == 0
-
-
-KEYS = [
-    np.s_[2], np.s_[-1], np.s_[1:3], np.s_[3:1], np.s_[::-1], np.s_[::2, ::-2], np.s_[..., 0], np.s_[1, ..., 2], np.s_[None],
-    np.s_[:, None, 1:], np.s_[..., None], np.s_[()], np.s_[...], np.s_[1, 2, 3], np.s_[-1:-4:-2, 1], np.s_[10:], np.s_[:, :, 5:1:-3],
-    np.s_[np.int32(1), np.uint8(0)], np.s_[np.array(2)], np.s_[-100:100:3], np.s_[0:0, ::-1], np.s_[None, ..., None, 2:3, None],
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("key", KEYS, ids=repr)
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_indexing_is_numpys(gpu, key, order):
-    want = numbers((4, 5, 6), np.int16, order)
-    found = gpuarray.to_gpu(want)
-    view = found[key]
-    assert same(view, want[key]) and view.base is found and view.allocator is found.allocator
-    if want[key].size > 1 and want[key].base is not None:
-        assert view.flags.c_contiguous == want[key].flags.c_contiguous
-        assert view.ptr - found.ptr == want[key].ctypes.data - want.ctypes.data
-    assert same(view.copy(), want[key]) and same(gpuarray.to_gpu(want[key]), want[key])
-
-
-def a_key(chance, shape):
-    """An index as a program may have it, seldom one that is refused."""
-    chosen = []
-    for n in shape[: chance.randint(0, len(shape))]:
-        kind = chance.random()
-        if kind < 0.3 and n > 0:
-            chosen.append(chance.randint(-n - (chance.random() < 0.1), n - 1 + (chance.random() < 0.1)))
-        else:
-            bound = lambda: chance.choice([None, chance.randint(-n - 2, n + 2)])  # noqa: E731
-            chosen.append(slice(bound(), bound(), chance.choice([None, 1, 2, 3, -1, -2, -5])))
-    for entry in (Ellipsis, None, None):
-        if chance.random() < 0.3:
-            chosen.insert(chance.randint(0, len(chosen)), entry)
-    return tuple(chosen)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_random_views_of_views_are_numpys(gpu, seed):
-    chance = random.Random(seed)
-    for _ in range(40):
-        shape = tuple(chance.randint(1, 6) for _ in range(chance.randint(0, 4)))
-        host = numbers(shape, chance.choice(["i1", "f4", "c16"]), chance.choice("CF"))
-        there = gpuarray.to_gpu(host)
-        view, want, did = there, host, [shape]
-        for _ in range(chance.randint(1, 3)):
-            key = a_key(chance, want.shape)
-            did.append(key)
-            try:
-                chosen = want[(*key, ...) if Ellipsis not in key else key]
-            except IndexError as error:
-                with pytest.raises(IndexError) as refused:
-                    view[key]
-                assert str(refused.value) == str(error)
-                continue
-            view, want = view[key], chosen
-            if chance.random() < 0.3:
-                axes = list(range(want.ndim))
-                chance.shuffle(axes)
-                view, want = view.transpose(axes), want.transpose(axes)
-        try:
-            assert same(view, want)
-            value = chance.choice([7, numbers(want.shape, "i1"), gpuarray.to_gpu(numbers(want.shape, host.dtype)), view.copy()])
-            view[...] = value
-            want[...] = value if isinstance(value, int) or not isinstance(value, GPUArray) else value.get()
-            assert same(there, host)
-        except BaseException as error:
-            error.add_note(f"after {did}")
-            raise
-
-
-def test_indices_that_are_none(gpu):
-    found = gpuarray.to_gpu(numbers((3, 4)))
-    for key in (True, np.True_, [0, 1], np.array([0, 1]), np.array(True), 1.0, "x", (0, [1]), np.zeros((3, 4), bool)):
-        with pytest.raises(IndexError, match="valid indices"):
-            found[key]
-    for key in (3, -4, (0, 4), (0, 0, 0), (..., ...)):
-        with pytest.raises(IndexError) as refused:
-            found[key]
-        with pytest.raises(IndexError) as numpys:
-            numbers((3, 4))[key]
-        assert str(refused.value) == str(numpys.value)
-    with pytest.raises(ValueError, match="zero"):
-        found[::0]
-
-
-def test_elements_are_set_as_numpy_does(gpu):
-    want = np.zeros((6, 7), np.float32)
-    found = gpuarray.to_gpu(want)
-    row, device_row = numbers(7), gpuarray.to_gpu(numbers(7) + 1)
-    for array, on_device in ((want, row + 1), (found, device_row)):
-        array[1] = 2.5
-        array[:, 3] = -1
-        array[::2, ::3] = 9
-        array[4] = on_device
-        array[:3, 1:3] = [[1, 2], [3, 4], [5, 6]]
-        array[5:2:-1] = row
-        array[2:2] = 8
-        array[0, 0] = np.float64(0.5)
-        array[-1] = np.arange(7)
-    assert same(found, want)
-    # Of itself, as if it were copied first.
-    want[1:], found[1:] = want[:-1].copy(), found[:-1]
-    want[:, ::-1], found[:, ::-1] = want.copy(), found
-    found[...] = found
-    assert same(found, want)
-    found[...] = gpuarray.to_gpu(np.arange(7))
-    assert same(found, np.broadcast_to(np.arange(7, dtype=np.float32), (6, 7)))
-    with pytest.raises(ValueError, match="broadcast"):
-        found[0] = [1, 2]
-
-
-@pytest.mark.parametrize("dtype", ["?", "u1", "i2", "f2", "u4", "f4", "i8", "f8", "c8", "c16", "S5", [("a", "i2"), ("b", "f8")]])
-@pytest.mark.parametrize("key", [np.s_[...], np.s_[1:], np.s_[:, 1:3], np.s_[::2, ::2, 1], np.s_[::-1], np.s_[3:1]], ids=repr)
-def test_filling_is_numpys(gpu, dtype, key):
-    want = np.zeros((4, 5, 6), dtype)
-    found = gpuarray.zeros((4, 5, 6), dtype)
-    assert same(found, want)
-    for value in ((3, 2.5) if want.dtype.names else 3, 0):
-        want[key] = value
-        assert found[key].fill(value).shape == want[key].shape
-        assert same(found, want)
-    stream = cuda.Stream()
-    want[...] = (1, 1) if want.dtype.names else 1
-    found.fill((1, 1) if want.dtype.names else 1, stream)
-    stream.synchronize()
-    assert same(found, want)
-
-
-def test_memory_at_odd_addresses_is_filled(gpu):
-    raw = gpuarray.zeros(41, np.uint8)
-    odd = raw[1:].view(np.float32)
-    odd.fill(1.5)
-    want = np.zeros(41, np.uint8)
-    want[1:] = np.full(10, 1.5, np.float32).view(np.uint8)
-    assert same(raw, want)
 
 
 def test_shapes_are_changed_as_numpy_does(gpu):
