@@ -209,11 +209,15 @@ def test_no_call_that_fails_leaves_anything_behind(context, fake):
 
 
 @pytest.fixture
-def moderngl(consumer):
-    """A context of moderngl's, current on this thread."""
-    module = consumer("moderngl")
-    # Without the packages for developers, libraries have their names with a version only.
-    made = module.create_standalone_context(backend="egl", libgl="libGL.so.1", libegl="libEGL.so.1")
+def moderngl(real):
+    """A context of moderngl's, current on this thread. Not every machine with a card has OpenGL's libraries, which is no fault of
+    the card."""
+    module = pytest.importorskip("moderngl")
+    try:
+        # Without the packages for developers, libraries have their names with a version only.
+        made = module.create_standalone_context(backend="egl", libgl="libGL.so.1", libegl="libEGL.so.1")
+    except Exception as error:
+        pytest.skip(f"no context of OpenGL: {error}")
     yield made
     made.release()
 
