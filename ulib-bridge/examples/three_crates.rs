@@ -1,6 +1,6 @@
 //! One allocation passes through uLib, cudarc and cust, and nobody copies it.
 //!
-//!     CUDA_LIBRARY_PATH=... cargo run -p ulib-bridge --features cudarc,cust --example three_crates
+//!     CUDA_LIBRARY_PATH=... cargo run -p ulib-bridge --features cudarc,cust,cudarc/cuda-11080 --example three_crates
 #![allow(unsafe_code, reason = "cust's slices have no lifetime")]
 
 use cust::memory::CopyDestination;
