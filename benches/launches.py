@@ -1,14 +1,17 @@
 """Times of launching and compiling kernels, of memory and of graphs, on this machine's GPU: ``python benches/launches.py``.
 
 A launch is timed over many in a row, as the host sees it; the fastest of several rounds counts. A compilation is timed cold (nothing
-kept) and kept. Beside them, in the same run: the same launch from C++ (where there is nvcc) and by CuPy (where it is installed).
+kept) and kept. Beside them, in the same run: the same launch from C++ (where there is nvcc), by CuPy (where it is installed), and from
+Rust (``--rust PROGRAM``, where the program is ``benches/launches.rs`` compiled).
 """
 
+import argparse
 import ctypes
 import pathlib
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -51,6 +54,7 @@ def cpp():
         source, program = f"{folder}/launch.cu", f"{folder}/launch"
         pathlib.Path(source).write_text(CPP)
         subprocess.run([nvcc, "-O2", "-arch=native", "-o", program, source], check=True)
+        sys.stdout.flush()
         subprocess.run([program], check=True)
 
 
@@ -104,6 +108,9 @@ def compilations(name, call, rounds):
 
 
 def main():
+    options = argparse.ArgumentParser(description="Times launches, compilations, memory and graphs on this machine's GPU.")
+    options.add_argument("--rust", metavar="PROGRAM", help="benches/launches.rs, compiled")
+    options = options.parse_args()
     function = compiler.SourceModule(SOURCE).get_function("scale")
     context = cuda.Device(0).make_context()
     a = cuda.to_device(np.zeros(32, np.float32))
@@ -114,6 +121,9 @@ def main():
     prepared = function.prepare("Pfi").prepared_call
     launches("prepared, numbers of Python", lambda: prepared(grid, block, a, 1.0, 32))
     cpp()
+    if options.rust:
+        sys.stdout.flush()
+        subprocess.run([options.rust, "--bench"], check=True)
     cupy_launch()
     graphs(function, a)
     pool = cuda.DeviceMemoryPool()

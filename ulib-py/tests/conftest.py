@@ -66,10 +66,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On a card that is required, tests about other drivers are not part of the run, so that no skip is left."""
+    """On a card that is required, tests about other machines are not part of the run, so that no skip is left."""
     if not REQUIRE_CUDA:
         return
-    elsewhere = [item for item in items if {"fake", "nodriver"} & set(getattr(item, "fixturenames", ()))]
+    import uLib
+
+    others = {"fake", "nodriver"} if uLib.device.count() > 1 else {"fake", "nodriver", "second"}
+    elsewhere = [item for item in items if others & set(getattr(item, "fixturenames", ()))]
     config.hook.pytest_deselected(items=elsewhere)
     items[:] = [item for item in items if item not in elsewhere]
 
@@ -94,6 +97,16 @@ def gpu() -> None:
     reason = uLib.device.unavailable_reason()
     if reason is not None:
         skip_or_fail(reason)
+
+
+@pytest.fixture
+def second(gpu: None) -> int:
+    """The ordinal of a second device, as the software driver has one and some machines."""
+    import uLib
+
+    if uLib.device.count() < 2:
+        pytest.skip("needs two devices")
+    return 1
 
 
 @pytest.fixture(params=["Host", "Device"])

@@ -118,7 +118,7 @@ def test_pushed_contexts_are_on_the_driver_s_own_stack(fake):
     in_thread(work)
 
 
-def test_the_device_of_a_call_is_that_of_the_context(fake):
+def test_the_device_of_a_call_is_that_of_the_context(second):
     with cuda.Device(1).retain_primary_context():
         assert Context.get_device() == cuda.Device(1)
         with cuda.Device(0).retain_primary_context():
@@ -241,7 +241,7 @@ def test_flags_are_those_of_the_primary_context(fake):
     assert fake.count("cuDevicePrimaryCtxSetFlags_v2") == 1
 
 
-def test_access_to_a_peer_by_contexts(fake):
+def test_access_to_a_peer_by_contexts(second):
     peer = cuda.Device(1).retain_primary_context()
     with cuda.Device(0).retain_primary_context():
         Context.enable_peer_access(peer)

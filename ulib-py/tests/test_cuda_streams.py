@@ -24,7 +24,7 @@ def test_streams_are_of_a_kind_and_a_priority(gpu):
             cuda.Stream(flags)
 
 
-def test_streams_are_made_on_the_current_device(fake):
+def test_streams_are_made_on_the_current_device(second):
     with cuda.Device(1).retain_primary_context():
         stream, event = cuda.Stream(), cuda.Event()
     assert stream.device == cuda.Device(1)

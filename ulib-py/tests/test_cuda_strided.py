@@ -1,4 +1,4 @@
-"""Copies of rows and slices, copies between devices, and memory of other processes."""
+"""Copies of rows and slices, and memory of other processes."""
 
 import gc
 
@@ -165,30 +165,6 @@ def test_what_lies_outside_is_refused(gpu):
         deep()
 
 
-@pytest.mark.parametrize("contexts", [False, True])
-@pytest.mark.parametrize("later", [False, True])
-def test_memory_is_copied_between_devices_with_and_without_contexts(fake, contexts, later):
-    """PyCUDA ends the process without contexts, and ignores them otherwise. Emulated: one card cannot show it."""
-    want, other = cube(50), cuda.Device(1).retain_primary_context()
-    source = cuda.to_device(want)
-    with other:
-        target = cuda.mem_alloc_like(want)
-    arguments = [target, source, want.nbytes]
-    if contexts:
-        arguments += [other, cuda.Device(0).retain_primary_context()]
-    fake("reset")
-    (cuda.memcpy_peer_async if later else cuda.memcpy_peer)(*arguments)
-    assert fake.count("cuMemcpyPeerAsync") == 1
-    assert (cuda.from_device_like(target, want) == want).all()
-    # And by address alone.
-    cuda.memset_d8(target, 0, want.nbytes)
-    cuda.memcpy_peer(int(target), int(source), want.nbytes)
-    assert (cuda.from_device_like(target, want) == want).all()
-    wrong = [target, source, want.nbytes, cuda.Device(0).retain_primary_context()]
-    with pytest.raises(cuda.LogicError, match="dest is on device 1, its context on device 0"):
-        cuda.memcpy_peer(*wrong)
-
-
 def test_copies_within_one_device_need_no_peer(gpu):
     want = cube(50)
     source, target = cuda.to_device(want), cuda.mem_alloc_like(want)
@@ -197,25 +173,6 @@ def test_copies_within_one_device_need_no_peer(gpu):
     cuda.memcpy_peer_async(target, source, 0, stream=Stream())
     with pytest.raises(cuda.LogicError, match="memcpy_peer: 101 bytes exceed the 100 bytes of dest"):
         cuda.memcpy_peer(target, source, 101)
-
-
-@pytest.mark.parametrize("contexts", [False, True])
-def test_slices_are_copied_between_devices(fake, contexts):
-    volume, other = cube(3, 4, 5), cuda.Device(1).retain_primary_context()
-    source = cuda.to_device(volume)
-    with other:
-        target = cuda.mem_alloc_like(volume)
-    copy = cuda.Memcpy3DPeer()
-    copy.set_src_device(source)
-    copy.set_dst_device(target)
-    if contexts:
-        copy.set_src_context(cuda.Device(0).retain_primary_context())
-        copy.set_dst_context(other)
-    copy.src_pitch = copy.dst_pitch = copy.width_in_bytes = 10
-    copy.src_height = copy.dst_height = copy.height = 4
-    copy.depth = 3
-    copy()
-    assert (cuda.from_device_like(target, volume) == volume).all()
 
 
 def test_the_software_driver_shares_nothing_with_other_processes(fake):

@@ -234,6 +234,7 @@ def test_exports_end(gpu):
 
 
 def test_leases_keep_their_memory_through_resize_and_release(gpu):
+    gc.collect()
     held = uLib.device.held()
     image = uLib.VoxImage(4, 4, 4)
     image.Fill(7)
@@ -259,6 +260,7 @@ def test_leases_keep_their_memory_through_resize_and_release(gpu):
 
 
 def test_dropping_the_object_frees_its_memory_but_not_a_lease(gpu):
+    gc.collect()
     held = uLib.device.held()
     floats = uLib.FloatCollection([1, 2, 3])
     floats.SetPreferredDevice("Device")
@@ -338,7 +340,7 @@ def test_dlpack_of_device_data(gpu):
     assert uLib.device.held() == held
 
 
-def test_two_devices(fake):
+def test_two_devices(second):
     image = uLib.VoxImage(4, 4, 4)
     image.Fill(3)
     assert image.SetPreferredDevice("Device:1") is True
