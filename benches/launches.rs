@@ -61,6 +61,11 @@ fn times(device: &Device) -> Result<()> {
         // SAFETY: the kernel multiplies the first 32 numbers of `a`, which has 1024.
         unsafe { launch.run() }
     };
+    time("launch from Rust, none current", device, 2000, || {
+        launch(&legacy)
+    })?;
+    // From here on no call has to make the device's context current and to restore what was before.
+    let _current = device.bind()?;
     time("launch from Rust", device, 2000, || launch(&legacy))?;
     let stream = Stream::new(device)?;
     time("the same in a stream", device, 2000, || launch(&stream))?;

@@ -5,8 +5,8 @@ use core::ffi::c_void;
 use ulib_core::{Error, ErrorKind, Result};
 
 /// Values that are held without an allocation: their bytes, in steps of 16, and their number.
-const WORDS: usize = 32;
-const VALUES: usize = 32;
+const WORDS: usize = 8;
+const VALUES: usize = 8;
 
 /// The values of a kernel's parameters, in order.
 ///

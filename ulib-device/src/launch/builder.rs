@@ -117,8 +117,13 @@ pub struct Launch<'a> {
     config: LaunchConfig,
     shape: Shape,
     arguments: Arguments,
-    memory: Vec<(&'a DeviceBytes, Access)>,
+    memory: [Option<(&'a DeviceBytes, Access)>; MEMORY],
+    /// Beyond those.
+    more_memory: Vec<(&'a DeviceBytes, Access)>,
 }
+
+/// Pieces of memory that are held without an allocation.
+const MEMORY: usize = 8;
 
 impl Function {
     /// A launch of this kernel in `stream`: one block of one thread, unless more is said.
@@ -133,7 +138,8 @@ impl Function {
             },
             shape: Shape::default(),
             arguments: Arguments::new(),
-            memory: Vec::new(),
+            memory: [None; MEMORY],
+            more_memory: Vec::new(),
         }
     }
 }
@@ -195,7 +201,10 @@ impl<'a> Launch<'a> {
 
     fn memory(&mut self, bytes: &'a DeviceBytes, access: Access) {
         self.arguments.push(&bytes.ptr().to_ne_bytes());
-        self.memory.push((bytes, access));
+        match self.memory.iter_mut().find(|slot| slot.is_none()) {
+            Some(slot) => *slot = Some((bytes, access)),
+            None => self.more_memory.push((bytes, access)),
+        }
     }
 
     /// Puts the kernel into the stream, after conflicting work on its memory in other streams, and returns without waiting
@@ -210,7 +219,7 @@ impl<'a> Launch<'a> {
     /// [`arg_mut`](Self::arg_mut), and to addresses that stay valid until it is done.
     pub unsafe fn run(mut self) -> Result<()> {
         self.arguments.check(self.function)?;
-        for (bytes, access) in &self.memory {
+        for (bytes, access) in self.memory.iter().flatten().chain(&self.more_memory) {
             if !bytes.is_empty() {
                 self.stream.check_device("launch", bytes.device())?;
                 bytes.use_on(self.stream, *access)?;

@@ -173,6 +173,13 @@ impl Uses {
     }
 
     fn add_write(&mut self, next: &Stream) -> Result<()> {
+        if let Some(write) = &mut self.write
+            && self.reads.is_empty()
+            && write.is_on(next)
+        {
+            write.after = None;
+            return Ok(());
+        }
         for earlier in self.write.iter_mut().chain(&mut self.reads) {
             earlier.before(next)?;
         }
