@@ -1,9 +1,11 @@
 //! What the driver's failures look like.
 
 use crate::common;
-use crate::support::device;
+use crate::support::{ForeignContext, Memory, current_context, device, set_current_context};
+use std::any::Any;
 use ulib_core::ErrorKind;
-use ulib_device::{Event, Module, Stream};
+use ulib_device::pinned::PinnedPool;
+use ulib_device::{Event, Graph, Module, Stream};
 
 #[test]
 fn a_status_nobody_knows_is_printed_as_a_number() {
@@ -96,6 +98,73 @@ fn a_destructor_records_its_error_once_and_does_not_panic() {
     assert!(device.errors().is_empty());
 }
 
+const NOTHING: &str = "\n.version 7.0\n.target sm_60\n.address_size 64\n";
+
+fn empty_graph(stream: &Stream, memory: &Memory) -> Graph<'static> {
+    let capture = stream.capture().unwrap();
+    memory.fill(1, stream);
+    capture.finish().unwrap()
+}
+
+#[test]
+fn things_end_although_their_context_is_not_current_at_the_first_attempt() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    let device = device();
+    let stream = Stream::non_blocking(&device).unwrap();
+    let memory = Memory::new(&device, 64);
+    // What the process keeps is made now.
+    PinnedPool::global().trim();
+    drop((stream.record().unwrap(), empty_graph(&stream, &memory)));
+    let before = session.live();
+    let graph = empty_graph(&stream, &memory);
+    let things: Vec<Box<dyn Any>> = vec![
+        Box::new(Stream::new(&device).unwrap()),
+        Box::new(Event::new(&device).unwrap()),
+        Box::new(Module::load(&device, NOTHING).unwrap()),
+        Box::new(graph.instantiate().unwrap()),
+        Box::new(graph),
+        Box::new(stream.capture().unwrap()),
+    ];
+    for thing in things {
+        session.fail("cuCtxGetCurrent", 1, 999);
+        drop(thing);
+        session.fail_nothing();
+    }
+    assert_eq!(session.live(), before);
+    assert!(device.errors().is_empty());
+    // An explicit end that fails for the same reason is said, and comes with the value's end.
+    let graph = empty_graph(&stream, &memory);
+    session.fail("cuCtxGetCurrent", 1, 999);
+    let error = graph.close().unwrap_err();
+    assert!(error.to_string().starts_with("cuCtxGetCurrent"), "{error}");
+    assert_eq!(session.live(), before);
+}
+
+#[test]
+fn a_context_is_restored_although_the_driver_refuses_once() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    let device = device();
+    let foreign = ForeignContext::new(&device);
+    set_current_context(foreign.0);
+    let guard = device.bind().unwrap();
+    session.fail("cuCtxSetCurrent", 1, 999);
+    drop(guard);
+    assert_eq!(current_context(), foreign.0);
+    assert!(device.errors().is_empty());
+    // Twice is on record.
+    let guard = device.bind().unwrap();
+    session.fail_from("cuCtxSetCurrent", 1, 999);
+    drop(guard);
+    session.fail_nothing();
+    assert_eq!(device.errors().len(), 1);
+    set_current_context(0);
+    foreign.destroy();
+}
+
 #[test]
 fn a_driver_that_shuts_down_with_the_process_is_no_error() {
     let Some(session) = common::fake_only() else {
@@ -124,7 +193,7 @@ fn every_call_of_a_small_program_may_fail() {
         side.wait(&event)?;
         side.synchronize()?;
         device.memory_info()?;
-        Module::load(&device, "\n.version 7.0\n.target sm_60\n.address_size 64\n")?;
+        Module::load(&device, NOTHING)?;
         device.synchronize()
     };
     session.reset_counts();

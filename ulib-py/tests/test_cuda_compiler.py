@@ -288,7 +288,7 @@ def test_a_dynamic_module_is_linked(gpu, nvrtc, cache, tmp_path):
     first = "extern __device__ int helper(int);\n__global__ void f(int *a) { *a = helper(*a); }\n"
     second = "__device__ int helper(int x) { return x + 1; }\n"
     linked = module.add_source(first, nvcc_options=["-rdc=true"]).add_source(second, ["-rdc=true"], "helper.ptx").link()
-    assert linked is module and heard[0][0] is True
+    assert linked is module and isinstance(module, compiler.CudaModule) and heard[0][0] is True
     assert module.get_function("f").name == "f"
     more = DynamicModule(arch="compute_80")
     path = tmp_path / "third.ptx"
@@ -302,8 +302,12 @@ def test_the_device_runtime_is_found_or_missed(gpu, nvrtc, cache, tmp_path):
     source = "__global__ void f() {}\n"
     with pytest.raises(cuda.RuntimeError, match="libcudadevrt.a is in none of"):
         DynamicSourceModule(source, arch="compute_80", cuda_libdir=tmp_path)
+    with pytest.raises(cuda.RuntimeError, match="libcudadevrt.a is in none of"):
+        DynamicModule(cuda_libdir=tmp_path).add_stdlib("cudadevrt")
     if os.environ.get("ULIB_TEST_DRIVER") != "real":
         (tmp_path / "libcudadevrt.a").write_bytes(b"!<arch>\n")
+        module = DynamicModule(arch="compute_80", cuda_libdir=tmp_path).add_stdlib("cudadevrt").add_source(source).link()
+        assert module.get_function("f").name == "f"
         module = DynamicSourceModule(source, arch="compute_80", cuda_libdir=tmp_path)
         assert module.get_function("f").name == "f"
 

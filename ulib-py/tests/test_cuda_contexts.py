@@ -186,20 +186,6 @@ print(cuda.Context.get_current().handle == theirs.value)
     assert done.stdout == "True\n"
 
 
-def test_primary_contexts_are_not_destroyed_with_their_objects(fake):
-    device = cuda.Device(0)
-    for _ in range(3):
-        context = device.retain_primary_context()
-        del context
-        gc.collect()
-    context = device.retain_primary_context()
-    context.detach()
-    del context
-    assert fake.count("cuCtxDestroy_v2") == fake.count("cuDevicePrimaryCtxRelease_v2") == 0
-    block = uLib.FloatCollection([1, 2, 3])
-    assert block.SetPreferredDevice("Device")
-
-
 def test_attach_refers_to_what_is_current(gpu):
     context = cuda.Device(0).make_context()
     again = Context.attach()

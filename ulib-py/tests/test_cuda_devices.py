@@ -80,6 +80,7 @@ def test_an_attribute_that_the_driver_refuses_is_absent(fake):
 def test_access_to_a_peer_ends_when_closed(fake):
     first, second = cuda.Device(0), cuda.Device(1)
     with first.enable_peer_access(second) as access:
+        assert isinstance(access, cuda.PeerAccess)
         assert fake.count("cuCtxEnablePeerAccess") == 1
     access.close()
     del access

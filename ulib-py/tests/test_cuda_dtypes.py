@@ -71,7 +71,7 @@ def test_structs_get_names():
 )
 def test_arguments_as_c_declares_them(text, cls, dtype, name, letter, declared):
     argument = parse_c_arg(text)
-    assert type(argument) is cls and argument.dtype == np.dtype(dtype) and argument.name == name
+    assert type(argument) is cls and isinstance(argument, tools.Argument) and argument.dtype == np.dtype(dtype) and argument.name == name
     assert argument.struct_char == letter == get_arg_type(text)
     assert argument.declarator() == declared
     assert name in repr(argument)
@@ -123,8 +123,9 @@ def test_a_script_runs_for_the_debugger(tmp_path, python):
     script.write_text(
         "import sys\nimport uLib.cuda.driver as cuda\nprint(__name__, sys.argv[1:], cuda.CUDA_DEBUGGING)\n"
     )
-    done = python(f"import runpy, sys; sys.argv = ['x', {str(script)!r}, 'a']; runpy.run_module('uLib.cuda.debug', run_name='__main__')")
-    assert done.stdout == "__main__ ['a'] True\n"
+    for start in ("import runpy; runpy.run_module('uLib.cuda.debug', run_name='__main__')", "from uLib.cuda import debug; debug.main()"):
+        done = python(f"import sys; sys.argv = ['x', {str(script)!r}, 'a']; {start}")
+        assert done.stdout == "__main__ ['a'] True\n"
     done = python("import runpy, sys; sys.argv = ['x']; runpy.run_module('uLib.cuda.debug', run_name='__main__')", check=False)
     assert done.returncode == 1 and "usage" in done.stderr
 

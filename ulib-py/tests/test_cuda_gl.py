@@ -1,43 +1,22 @@
 """`uLib.cuda.gl`: on the software driver with a stand-in for the library of OpenGL, on a card with moderngl's EGL context."""
 
 import ctypes
-import shutil
-import subprocess
 
 import numpy as np
+import opengl_stand_in
 import pytest
 import uLib.cuda.driver as cuda
 from uLib.cuda import gl
 
-# Numbers up to 9 are buffers, 10 to 19 textures.
-EGL = r"""
-#include <string.h>
-static __thread void *current;
-static unsigned destroyed;
-void *eglGetCurrentContext(void) { return current; }
-void stand_in(int on, unsigned gone) { current = on ? &current : 0; destroyed = gone; }
-static unsigned char is_buffer(unsigned name) { return name && name < 10 && name != destroyed; }
-static unsigned char is_texture(unsigned name) { return name >= 10 && name < 20 && name != destroyed; }
-void (*eglGetProcAddress(const char *name))(void)
-{
-    return (void (*)(void))(strcmp(name, "glIsBuffer") ? is_texture : is_buffer);
-}
-"""
 TEXTURE_2D = 0x0DE1
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    compiler = shutil.which("cc")
-    if compiler is None:
+    built = opengl_stand_in.build(tmp_path_factory.mktemp("egl"))
+    if built is None:
         pytest.skip("no C compiler for the stand-in of OpenGL")
-    folder = tmp_path_factory.mktemp("egl")
-    (folder / "egl.c").write_text(EGL)
-    path = folder / "libEGL.so.1"
-    subprocess.run(
-        [compiler, "-shared", "-fPIC", "-Wl,-soname,libEGL.so.1", "-o", str(path), str(folder / "egl.c")], check=True
-    )
-    return path
+    return built
 
 
 @pytest.fixture

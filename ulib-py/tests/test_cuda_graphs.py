@@ -37,8 +37,10 @@ def memory(gpu):
 
 
 def test_captured_work_runs_when_the_graph_is_launched(stream, memory):
-    with stream.capture() as graph:
-        assert stream.is_capturing
+    capture = stream.capture()
+    assert isinstance(capture, cuda.Capture)
+    with capture as graph:
+        assert stream.is_capturing and isinstance(graph, cuda.Graph)
         cuda.memset_d8_async(memory, 2, 64, stream)
         cuda.memset_d8_async(memory, 3, 64, stream)
         with pytest.raises(cuda.LogicError, match="captured"):
@@ -49,7 +51,7 @@ def test_captured_work_runs_when_the_graph_is_launched(stream, memory):
     assert first(memory) == 1, "nothing has run"
     assert graph.node_count == 2 and graph.handle
     with graph.instantiate() as ready:
-        assert ready.handle
+        assert ready.handle and isinstance(ready, cuda.GraphExec)
         for _ in range(3):
             cuda.memset_d8_async(memory, 9, 64, stream)
             ready.launch(stream)

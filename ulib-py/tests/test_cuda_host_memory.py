@@ -38,6 +38,19 @@ def test_what_is_contiguous_in_no_order_has_no_like(gpu, kind):
             maker(kind, name)(gaps)
 
 
+def test_arrays_take_the_order_of_others(gpu):
+    given = np.asfortranarray(np.ones((4, 5), np.float32))
+    for like in (cuda.pagelocked_empty_like, cuda.pagelocked_zeros_like, cuda.aligned_empty_like, cuda.aligned_zeros_like):
+        array = like(given)
+        assert array.strides == (4, 16) and array.dtype == np.float32
+        array[:] = given
+        assert array.sum() == 20
+        if like in (cuda.pagelocked_zeros_like, cuda.aligned_zeros_like):
+            assert (like(given[:2].copy()) == 0).all()
+    assert cuda.aligned_empty_like(given, 1 << 14).ctypes.data % (1 << 14) == 0
+    assert cuda.pagelocked_empty_like(given, cuda.host_alloc_flags.PORTABLE).base.get_flags() & 1
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_mistakes_are_named(gpu, kind):
     empty = maker(kind, "empty")

@@ -16,7 +16,7 @@ import uLib.cuda.driver
 maps = open("/proc/self/maps").read()
 assert "libcuda" not in maps and "fakecuda" not in maps
 assert "numpy" not in sys.modules
-print(uLib.cuda.VERSION_TEXT == ".".join(map(str, uLib.cuda.VERSION)))
+print(uLib.cuda.VERSION_TEXT == ".".join(map(str, uLib.cuda.VERSION)) + uLib.cuda.VERSION_STATUS)
 """
     )
     assert done.stdout == "True\n"

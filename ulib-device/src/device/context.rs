@@ -151,7 +151,12 @@ impl Drop for ContextGuard {
         let table = self.device.table();
         // SAFETY: this context was current on this thread when the guard was made (null stands for none); if its
         // owner has destroyed it since, the driver answers with an error.
-        let status = unsafe { (table.cuCtxSetCurrent)(before) };
+        let restore = || unsafe { (table.cuCtxSetCurrent)(before) };
+        // Tried twice: afterwards everybody's calls on this thread are about what is current.
+        let status = match restore() {
+            CUresult::CUDA_SUCCESS => return,
+            _ => restore(),
+        };
         // While the process exits the driver may be gone already, which needs no report.
         if status != CUresult::CUDA_ERROR_DEINITIALIZED
             && let Err(error) = check(table, "cuCtxSetCurrent", status)

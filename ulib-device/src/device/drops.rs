@@ -1,6 +1,6 @@
 //! Errors that destructors met, kept where the user can read them.
 
-use super::Device;
+use super::{ContextGuard, Device};
 use crate::driver::{check, forked};
 use crate::sys::{CUresult, Table};
 use std::collections::VecDeque;
@@ -49,11 +49,13 @@ impl Device {
 
     /// The body of a destructor: binds this device and makes one call to the driver, and records what goes wrong.
     /// Does nothing in a forked child, and is silent when the driver is already gone because the process exits.
+    ///
+    /// The call is not tried twice: a driver that answers it with the error of an earlier kernel may have done it.
     pub(crate) fn in_drop(&self, call: &'static str, work: impl FnOnce(&Table) -> CUresult) {
         if forked() {
             return;
         }
-        let result: Result<()> = self.bind().and_then(|_context| {
+        let result: Result<()> = self.bind_to_end().and_then(|_context| {
             let status = work(self.table());
             if status == CUresult::CUDA_ERROR_DEINITIALIZED {
                 return Ok(());
@@ -63,6 +65,11 @@ impl Device {
         if let Err(error) = result {
             self.dropped_with(error);
         }
+    }
+
+    /// [`bind`](Device::bind) for what ends something, tried twice: what is not ended stays for good.
+    pub(crate) fn bind_to_end(&self) -> Result<ContextGuard> {
+        self.bind().or_else(|_| self.bind())
     }
 
     /// Records what went wrong in a destructor, unless it is that the driver is already gone.

@@ -99,7 +99,7 @@ impl PeerAccess {
         if !self.open {
             return Ok(());
         }
-        let _context = self.device.bind()?;
+        let _context = self.device.bind_to_end()?;
         let theirs = self.peer.primary_context()? as CUcontext;
         self.open = false;
         let mut pairs = pairs();

@@ -230,7 +230,7 @@ impl Inner {
 
     /// Tells the driver.
     fn end(&self) -> Result<()> {
-        let _context = self.device.bind()?;
+        let _context = self.device.bind_to_end()?;
         let table = self.device.table();
         let end = table
             .cuGraphicsUnregisterResource

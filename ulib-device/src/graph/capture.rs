@@ -148,7 +148,7 @@ impl<'m> Capture<'m> {
     fn end(&mut self) -> Result<CUgraph> {
         self.registered = None;
         let device = self.stream.device();
-        let _context = device.bind()?;
+        let _context = device.bind_to_end()?;
         let table = device.table();
         let end = table
             .cuStreamEndCapture

@@ -332,7 +332,7 @@ impl Drop for GraphExec<'_> {
             return;
         }
         let waited = self.synchronize();
-        let bound = self.device.bind();
+        let bound = self.device.bind_to_end();
         let destroyed = bound.and_then(|_context| destroy(self.device.table(), self.raw));
         for error in [waited.err(), destroyed.err()].into_iter().flatten() {
             self.device.dropped_with(error);

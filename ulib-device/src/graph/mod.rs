@@ -143,8 +143,8 @@ impl Inner {
     }
 
     fn close(mut self) -> Result<()> {
-        let raw = std::mem::take(&mut self.raw);
         let _context = self.device.bind()?;
+        let raw = std::mem::take(&mut self.raw);
         destroy(self.device.table(), raw)
     }
 }
@@ -162,7 +162,7 @@ impl Drop for Inner {
         if self.raw == 0 || crate::driver::forked() {
             return;
         }
-        let bound = self.device.bind();
+        let bound = self.device.bind_to_end();
         if let Err(error) = bound.and_then(|_context| destroy(self.device.table(), self.raw)) {
             self.device.dropped_with(error);
         }

@@ -86,12 +86,12 @@ impl ImportedMemory {
     /// # Errors
     /// Whatever the driver says.
     pub fn close(mut self) -> Result<()> {
-        self.open = false;
         let table = Driver::ready()?.table();
         let call = table
             .cuIpcCloseMemHandle
             .ok_or_else(|| missing_entry("cuIpcCloseMemHandle", "4.1"))?;
         let _context = self.device.bind()?;
+        self.open = false;
         // SAFETY: opened by `open`, and neither this nor `drop` closes it again.
         let status = relaxed_capture(|| unsafe { call(self.address) });
         check(table, "cuIpcCloseMemHandle", status)

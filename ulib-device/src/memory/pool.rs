@@ -351,7 +351,7 @@ impl Drop for PoolResource {
         }
         self.free_waiting();
         let destroyed = Driver::ready().and_then(|driver| {
-            let _context = self.device.bind()?;
+            let _context = self.device.bind_to_end()?;
             // SAFETY: whoever holds memory of the pool holds this resource as well, so nothing of it is in use; the
             // driver finishes frees that are still queued. The handle is not used again.
             let status = relaxed_capture(|| unsafe { (self.calls.destroy)(self.pool) });

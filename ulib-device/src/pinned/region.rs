@@ -109,7 +109,7 @@ impl Drop for Region {
     fn drop(&mut self) {
         if !forked() {
             let unregistered = Driver::ready().and_then(|driver| {
-                let _context = self.device.bind()?;
+                let _context = self.device.bind_to_end()?;
                 // SAFETY: `new` registered this address, and this is the only place that unregisters it.
                 let status = relaxed_capture(|| unsafe {
                     (driver.table().cuMemHostUnregister)(self.start.as_ptr().cast())

@@ -10,7 +10,7 @@
 //! | `bandwidth BYTES_PER_SECOND` | 0 |
 //! | `break ORDINAL CODE` | 0; every context of that device answers CODE from now on |
 //! | `count CALL`, `count *` | calls so far |
-//! | `live_bytes`, `live_memory`, `live_pinned`, `live_registered`, `live_streams`, `live_events`, `live_modules`, `live_graphs` | what is alive since the last `reset` |
+//! | `live_bytes`, `live_memory`, `live_pinned`, `live_registered`, `live_streams`, `live_events`, `live_modules`, `live_pools`, `live_graphs`, `live_arrays`, `live_mipmapped_arrays`, `live_textures`, `live_surfaces`, `live_graphics`, `live_links` | what is alive since the last `reset` |
 //! | `pending` | pieces of work given to streams and not run |
 //! | `faults` | mistakes seen so far, see [`crate::Session::faults`] |
 //!
@@ -79,7 +79,14 @@ fn understand(command: &str) -> Option<i64> {
                 "live_streams" => Kind::Stream,
                 "live_events" => Kind::Event,
                 "live_modules" => Kind::Module,
+                "live_pools" => Kind::Pool,
                 "live_graphs" => Kind::Graph,
+                "live_arrays" => Kind::Array,
+                "live_mipmapped_arrays" => Kind::MipmappedArray,
+                "live_textures" => Kind::Texture,
+                "live_surfaces" => Kind::Surface,
+                "live_graphics" => Kind::Graphics,
+                "live_links" => Kind::Link,
                 _ => return None,
             };
             let all = state(|state| live(state, Some(state.session)));
