@@ -43,9 +43,10 @@ def settle() -> None:
         block = uLib.FloatCollection([0])
         block.SetPreferredDevice(f"Device:{ordinal}")
         block.ReleaseDevice()
-    cuda.Context.synchronize()
+        with cuda.Device(ordinal).retain_primary_context():
+            cuda.Context.synchronize()
+            cuda.mem_alloc(1).free()
     assert cuda.Context.get_current() is None or cuda.Context.get_device().ordinal == 0
-    cuda.mem_alloc(1).free()
 
 
 def left() -> dict[str, int]:
@@ -91,9 +92,10 @@ def run(name: str, code: int) -> None:
         error = None
         settle()
         words += errors()
-        program()
-        settle()
-        assert errors() == [], where
+        if nth % 8 == 0 or nth == calls:
+            program()
+            settle()
+            assert errors() == [], where
         allowed += bool(any(ENDS.search(text) for text in words))
         now = left()
         more = {kind: now[kind] - before[kind] for kind in KINDS if now[kind] != before[kind]}

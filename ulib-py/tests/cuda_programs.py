@@ -128,25 +128,29 @@ def memory() -> None:
 
 
 @program
-def rows_and_slices() -> None:
-    given, stream = numbers(4, 5, 6), cuda.Stream()
+def fills_and_rows() -> None:
+    given, stream = numbers(5, 6), cuda.Stream()
     pitched, pitch = cuda.mem_alloc_pitch(12, 5, 4)
     cuda.memset_d2d8(pitched, pitch, 1, 12, 5)
     cuda.memset_d2d16_async(pitched, pitch, 2, 2, 2, stream)
     cuda.memset_d2d32(pitched, pitch, 3, 1, 1)
-    up = cuda.Memcpy2D()
-    up.set_src_host(given[0])
+    up, down, back = cuda.Memcpy2D(), cuda.Memcpy2D(), np.zeros_like(given)
+    up.set_src_host(given)
     up.set_dst_device(pitched)
     up.src_pitch, up.dst_pitch, up.width_in_bytes, up.height = 12, pitch, 12, 5
     up(aligned=True)
     up(stream)
-    down, back = cuda.Memcpy2D(), np.zeros_like(given[0])
     down.set_src_device(pitched)
     down.set_dst_host(back)
     down.src_pitch, down.dst_pitch, down.width_in_bytes, down.height = pitch, 12, 12, 5
     stream.synchronize()
     down(False)
-    assert (back == given[0]).all()
+    assert (back == given).all()
+
+
+@program
+def slices() -> None:
+    given, stream = numbers(4, 5, 6), cuda.Stream()
     there, whole = cuda.mem_alloc_like(given), np.zeros_like(given)
     for source, target in ((given, there), (there, whole)):
         copy = cuda.Memcpy3D()
@@ -210,8 +214,7 @@ def pools() -> None:
 
 
 @program
-def modules_and_launches() -> None:
-    stream, out = cuda.Stream(), cuda.mem_alloc(64)
+def modules() -> None:
     module = cuda.module_from_buffer(SOURCE)
     function = module.get_function("fakecuda_parameters")
     address, size = module.get_global("table")
@@ -222,25 +225,39 @@ def modules_and_launches() -> None:
     function.set_cache_config(cuda.func_cache.PREFER_SHARED)
     assert function.max_potential_block_size()[1] > 0
 
-    def wrote(value: int) -> bool:
-        cuda.Context.synchronize()
-        return list(cuda.from_device(out, 2, "u8")) == [int(out), value]
 
+def wrote(out: cuda.DeviceAllocation, value: int) -> bool:
+    cuda.Context.synchronize()
+    return list(cuda.from_device(out, 2, "u8")) == [int(out), value]
+
+
+@program
+def launches() -> None:
+    function, stream, out = kernel(), cuda.Stream(), cuda.mem_alloc(64)
     function(out, 1, block=(1, 1, 1))
-    assert wrote(1)
+    assert wrote(out, 1)
     function(out, 2, block=1, grid=2, stream=stream, shared=60000)
-    assert wrote(2)
+    assert wrote(out, 2)
     assert function(out, 3, block=1, time_kernel=True) >= 0
-    assert wrote(3)
+    assert wrote(out, 3)
     function(out, 4, block=1, cooperative=True)
-    assert wrote(4)
+    assert wrote(out, 4)
+
+
+@program
+def prepared_launches() -> None:
+    function, stream, out = kernel(), cuda.Stream(), cuda.mem_alloc(64)
     function.prepare("PQ")
     function.prepared_call((1, 1), (1, 1, 1), out, 5)
     function.prepared_async_call((1, 1), (1, 1, 1), stream, out, 6)
-    assert wrote(6)
+    assert wrote(out, 6)
     assert function.prepared_timed_call((1, 1), (1, 1, 1), out, 7)() >= 0
-    assert wrote(7)
-    array = np.zeros(4, "u8")
+    assert wrote(out, 7)
+
+
+@program
+def arrays_as_arguments() -> None:
+    function, stream, array = kernel(), cuda.Stream(), np.zeros(4, "u8")
     function(InOut(array), 8, block=1)
     assert array[1] == 8
     function(Out(array), 9, block=1, stream=stream)
@@ -284,10 +301,9 @@ def graphs() -> None:
 
 
 @program
-def arrays_and_textures() -> None:
+def arrays() -> None:
     given = numbers(6, 8, dtype="f4")
-    array = cuda.np_to_array(given, "C", True)
-    back = np.zeros_like(given)
+    array, back = cuda.np_to_array(given, "C"), np.zeros_like(given)
     array.copy_to(back)
     assert (back == given).all()
     line = cuda.ArrayDescriptor()
@@ -301,6 +317,12 @@ def arrays_and_textures() -> None:
         cuda.memcpy_dtoa(flat, 0, there, given.nbytes)
         cuda.memcpy_atoh(back, flat, 0)
         assert (back == given).all()
+    cuda.make_multichannel_2d_array(numbers(4, 5, 2, dtype="f4"), "C").free()
+
+
+@program
+def textures() -> None:
+    array = cuda.np_to_array(numbers(6, 8, dtype="f4"), "C", True)
     with cuda.MipmappedArray(array.get_descriptor_3d(), 2) as levels:
         levels.level(1).get_descriptor()
         cuda.TextureObject(levels, mipmap_filter_mode=1).close()
@@ -308,33 +330,36 @@ def arrays_and_textures() -> None:
     assert surface.handle and texture.handle
     rows, pitch = cuda.mem_alloc_pitch(32, 6, 4)
     cuda.TextureObject(rows, format=cuda.array_format.FLOAT, width=8, height=6, pitch=pitch).free()
-    cuda.make_multichannel_2d_array(numbers(4, 5, 2, dtype="f4"), "C").free()
     array.free()
 
 
+def held(module: cuda.Module, name: str) -> int:
+    return int(cuda.from_device(module.get_global(name)[0], 1, "u8")[0])
+
+
 @program
-def references() -> None:
+def references_to_arrays() -> None:
     module = cuda.module_from_buffer(SOURCE)
-    function = module.get_function("fakecuda_parameters")
     tex, surf = module.get_texref("tex"), module.get_surfref("surf")
-    given, out = numbers(6, 8, dtype="f4"), cuda.mem_alloc(64)
+    cuda.matrix_to_texref(numbers(6, 8, dtype="f4"), tex, "C")
+    surf.set_array(cuda.np_to_array(numbers(6, 8, dtype="f4"), "C", True))
+    module.get_function("fakecuda_parameters")(cuda.mem_alloc(64), 0, block=1, texrefs=[tex])
+    assert held(module, "tex") and held(module, "surf")
 
-    def held(name: str) -> int:
-        return int(cuda.from_device(module.get_global(name)[0], 1, "u8")[0])
 
-    cuda.matrix_to_texref(given, tex, "C")
-    surf.set_array(cuda.np_to_array(given, "C", True))
-    function(out, 0, block=1, texrefs=[tex])
-    first = held("tex")
-    assert first and held("surf")
-    memory = cuda.to_device(given)
-    tex.set_address(memory, given.nbytes)
-    tex.set_flags(cuda.TRSF_READ_AS_INTEGER)
+@program
+def references_to_memory() -> None:
+    module, stream = cuda.module_from_buffer(SOURCE), cuda.Stream(1)
+    function, tex = module.get_function("fakecuda_parameters"), module.get_texref("tex")
+    memory = cuda.to_device(numbers(6, 8, dtype="f4"))
+    tex.set_address(memory, 192)
     function.param_set_texref(tex)
-    stream = cuda.Stream(1)
-    function(out, 0, block=1, stream=stream)
+    function(cuda.mem_alloc(64), 0, block=1)
+    first = held(module, "tex")
+    tex.set_flags(cuda.TRSF_READ_AS_INTEGER)
+    function(cuda.mem_alloc(64), 0, block=1, stream=stream)
     stream.synchronize()
-    assert held("tex") not in (0, first)
+    assert held(module, "tex") not in (0, first)
 
 
 @program

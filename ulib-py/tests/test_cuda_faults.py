@@ -14,8 +14,8 @@ HERE = Path(__file__).parent
 
 # Two halves that take about as long as each other.
 HALVES = (
-    "modules_and_launches memory streams_and_events contexts memory_of_the_host graphs",
-    "rows_and_slices references arrays_and_textures arrays_of_the_device pools linker opengl",
+    "launches memory streams_and_events contexts memory_of_the_host graphs arrays linker modules prepared_launches",
+    "fills_and_rows slices references_to_arrays references_to_memory textures arrays_of_the_device pools arrays_as_arguments opengl",
 )
 
 
