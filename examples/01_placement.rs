@@ -1,4 +1,4 @@
-//! Lesson 1: an object that knows where it is.
+//! Lesson 1 in Rust: an object that knows where it is.
 //!
 //! Says where an image should live, and asks where it is after each step. On a machine with no GPU
 //! the answers differ and the numbers do not.

@@ -1,4 +1,4 @@
-//! Lesson 2: an image and a table beside it that both prefer the GPU, and a profile summed there.
+//! Lesson 2 in Rust: an image and a table beside it that both prefer the GPU, and a profile summed there.
 //!
 //! Fills an image with a phantom, or with a volume from a file, sums every slice of constant x
 //! where the voxels are, and writes the sums into an event table. It prints where everything is at each

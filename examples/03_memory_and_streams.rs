@@ -1,4 +1,4 @@
-//! Lesson 3: memory from a pool, two streams, a graph, and what is left at the end.
+//! Lesson 3 in Rust: memory from a pool, two streams, a graph, and what is left at the end.
 //!
 //! One stream fills memory while another copies what is ready. Then the same work is written down once as a graph and started
 //! many times. On a machine with no GPU it says so.

@@ -1,4 +1,4 @@
-//! Lesson 4: a kernel compiled at run time, launched with checked arguments, and tuned for this device.
+//! Lesson 4 in Rust: a kernel compiled at run time, launched with checked arguments, and tuned for this device.
 //!
 //! Smooths a million numbers. The sizes of block and of piece of work are macros of the source: the tuner compiles it
 //! for each pair, times them, checks what they give against the host, and remembers the best for this device.

@@ -1,4 +1,4 @@
-//! Lesson 5: a picture read through a texture, with the hardware's interpolation.
+//! Lesson 5 in Rust: a picture read through a texture, with the hardware's interpolation.
 //!
 //! A small picture becomes an array, a texture object over it is an argument of a kernel, and the kernel samples it between its texels.
 //! On a machine with no GPU, or without NVRTC, it says so.

@@ -1,4 +1,4 @@
-"""Lesson 3: volumes of labels from files, one tissue of each measured, drawn, and kept as a scene.
+"""Lesson 3 in Python: volumes of labels from files, one tissue of each measured, drawn, and kept as a scene.
 
 Reads volumes whose voxels are labels, puts them where they are preferred, takes one label as a mask, counts its voxels and
 its volume, sums its area in every slice along the three axes, draws slices, projections and the areas, and saves a scene with
