@@ -60,5 +60,7 @@ mod streams;
 mod strided;
 #[path = "memory/textures.rs"]
 mod textures;
+#[path = "memory/views.rs"]
+mod views;
 #[path = "memory/watch.rs"]
 mod watch;

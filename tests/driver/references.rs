@@ -1,7 +1,9 @@
 //! Texture and surface references: sources that declare them compile, and their variables are bound before launches.
 
 use crate::common;
+use crate::common::folder::Folder;
 use crate::support::{compiler, device};
+use std::fs;
 use ulib_core::ErrorKind;
 use ulib_device::compiler::{Cache, CompileFailure, Target};
 use ulib_device::texture::references::ReferenceVariable;
@@ -156,6 +158,62 @@ fn errors_in_sources_with_references_have_their_own_lines() {
             .program("k.cu", source)
             .compile(Target::Ptx("80".into()))
             .is_err()
+    );
+}
+
+#[test]
+fn headers_may_have_the_declarations() {
+    let Some(compiler) = compiler() else { return };
+    let folder = Folder::new();
+    fs::create_dir(folder.join("deep")).unwrap();
+    fs::write(
+        folder.join("tables.h"),
+        "#pragma once\n#include \"deep/more.h\"\ntexture<float, 2> table;\n",
+    )
+    .unwrap();
+    let more = folder.join("deep/more.h");
+    fs::write(&more, "surface<void, 2> written;\n").unwrap();
+    let source = "#include <tables.h>\n__global__ void f(float *a)\n{\n    a[0] = tex2D(table, 0, 0);\n    surf2Dwrite(a[0], written, 0, 0);\n}\n";
+    for cache in [
+        Cache::none(),
+        Cache::at(folder.join("cache")),
+        Cache::at(folder.join("cache")),
+    ] {
+        let program = compiler
+            .program("k.cu", source)
+            .extern_c()
+            .include(folder.path())
+            .cache(cache);
+        let image = program.compile(Target::Ptx("80".into())).unwrap();
+        let text = String::from_utf8(image.into_bytes()).unwrap();
+        for name in ["table", "written"] {
+            assert!(
+                text.contains(&format!(".global .align 8 .b8 {name}[8]")),
+                "{text}"
+            );
+        }
+    }
+    // A template of the program's own stays what it is, and an image of before is not taken for the new one.
+    fs::write(
+        &more,
+        "template <class T> struct surface { T x; };\nsurface<float> plain(float x);\n",
+    )
+    .unwrap();
+    let source = "#include <tables.h>\n__device__ surface<float> written;\n__global__ void f(float *a) { a[0] = written.x; }\n";
+    let program = compiler
+        .program("k.cu", source)
+        .include(folder.path())
+        .cache(Cache::at(folder.join("cache")));
+    let text = String::from_utf8(
+        program
+            .compile(Target::Ptx("80".into()))
+            .unwrap()
+            .into_bytes(),
+    )
+    .unwrap();
+    assert!(
+        text.contains(".b8 table[8]") && !text.contains(".b8 written[8]"),
+        "{text}"
     );
 }
 

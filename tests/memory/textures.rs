@@ -143,6 +143,8 @@ fn what_a_device_cannot_read_is_refused_by_name() {
             nearest,
             "pitch is 0x24, expected a multiple of",
         ),
+        (pitched(0, 8, 32), nearest, "width is 0"),
+        (pitched(8, 0, 32), nearest, "height is 0"),
         (pitched(8, 65, 1024), nearest, "exceed the 65536 bytes"),
         (
             pitched(8, 1 << 20, 32),

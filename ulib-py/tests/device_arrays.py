@@ -1,6 +1,7 @@
 """What tests of the device's arrays are made of, and their comparison with those of NumPy."""
 
 import numpy as np
+import uLib.cuda.driver as cuda
 
 
 def numbers(shape, dtype=np.float32, order="C"):
@@ -15,3 +16,7 @@ def same(found, want):
     assert (home.shape, home.dtype) == (want.shape, want.dtype)
     np.testing.assert_array_equal(home, want)
     return True
+
+
+def plane(dtype=np.float32, surface=False):
+    return cuda.np_to_array(np.arange(48, dtype=dtype).reshape(6, 8), "C", surface)

@@ -208,10 +208,51 @@ def test_device_arrays_without_strides_and_with_gaps(gpu):
     }
     array = cuda.gpuarray_to_array(view, "C")
     assert (content(array, np.float32, (4, 4)) == numbers((8, 6))[::2, 2:]).all()
-    with pytest.raises(cuda.LogicError, match="cannot be copied as they are"):
-        cuda.gpuarray_to_array(view, "F")
+    # In the other order its rows are columns of the memory.
+    array = cuda.gpuarray_to_array(view, "F")
+    assert (content(array, np.float32, (4, 4)) == numbers((8, 6))[::2, 2:].T).all()
     with pytest.raises(cuda.LogicError, match="no array on a device"):
         cuda.gpuarray_to_array(given, "C")
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        np.s_[::2, ::3],
+        np.s_[::-1],
+        np.s_[:, ::-1],
+        np.s_[1:2, 2:5],
+        np.s_[1:3, ::2, 1:],
+        np.s_[::-1, :, ::-2],
+        np.s_[:, 1:2, :],
+    ],
+    ids=str,
+)
+def test_any_strides_become_arrays(gpu, key, order):
+    from uLib.cuda import gpuarray
+
+    axes = max(2, len(key) if isinstance(key, tuple) else 1)
+    given = numbers((5, 6, 7)[:axes])
+    view = gpuarray.to_gpu(given)[key]
+    expected = given[key]
+    array = cuda.gpuarray_to_array(view, order)
+    lines = expected if order == "C" else expected.T
+    assert (content(array, np.float32, lines.shape) == lines).all()
+    swapped = cuda.gpuarray_to_array(view.T, order)
+    assert (content(swapped, np.float32, lines.T.shape) == lines.T).all()
+
+
+def test_the_other_byte_order_and_objects_are_refused(gpu):
+    for dtype in (">f4", ">f8", ">u2", ">c8"):
+        given = np.ones((2, 3), dtype)
+        for make in (cuda.np_to_array, cuda.matrix_to_array):
+            with pytest.raises(TypeError, match="byte order"):
+                make(given, "C")
+        with pytest.raises(TypeError, match="byte order"):
+            cuda.matrix_to_array(given, "C", allow_double_hack=True)
+    with pytest.raises(TypeError, match=r"dtype\('O'\)"):
+        cuda.np_to_array(np.full((2, 3), None), "C")
 
 
 def test_orders_and_axes_that_are_none(gpu):

@@ -12,12 +12,13 @@ use super::target::Target;
 use crate::texture::references;
 use std::borrow::Cow;
 use std::ffi::CString;
+use std::fs;
 use std::path::PathBuf;
 use twox_hash::XxHash3_128;
 use ulib_core::{Error, ErrorKind, Result};
 
 /// Changes whenever the same request would give another image.
-const RULES: &str = "uLib programs 1";
+const RULES: &str = "uLib programs 2";
 
 /// A program and how it is to be compiled; made by [`Compiler::program`].
 ///
@@ -130,8 +131,8 @@ impl<'a> Program<'a> {
         if kept && let Some(image) = self.cache.image(key) {
             return Ok(image);
         }
-        let own = headers.map_or_else(Vec::new, |headers| headers.own);
-        let image = self.translate(sorted, &folders, &target, &own)?;
+        let headers = headers.unwrap_or_default();
+        let image = self.translate(sorted, &folders, &target, &headers)?;
         if kept {
             self.cache.keep_image(key, &image);
         }
@@ -197,12 +198,32 @@ impl<'a> Program<'a> {
         Some(headers)
     }
 
+    /// What stands before the source for the texture and surface references that it or a header of the user's declares.
+    fn references(&self, headers: &Headers, folders: &[Folder]) -> Option<String> {
+        let is_toolkit = |path: &PathBuf| {
+            let mut toolkit = folders.iter().filter(|folder| folder.toolkit);
+            toolkit.any(|folder| path.starts_with(&folder.path))
+        };
+        let files = headers.files.iter().map(|(path, _)| path);
+        let texts: Vec<_> = files
+            .filter(|path| !is_toolkit(path))
+            .filter_map(|path| fs::read(path).ok())
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .collect();
+        let texts = texts.iter().map(String::as_str);
+        references::prefix_of(
+            &std::iter::once(self.source)
+                .chain(texts)
+                .collect::<Vec<_>>(),
+        )
+    }
+
     fn translate(
         &self,
         sorted: &NvccOptions,
         folders: &[Folder],
         target: &Target,
-        own: &[String],
+        headers: &Headers,
     ) -> Result<Image> {
         let nvrtc = self.compiler.nvrtc()?;
         let target = known(nvrtc, target)?;
@@ -211,7 +232,7 @@ impl<'a> Program<'a> {
         } else {
             Cow::Borrowed(self.source)
         };
-        let text = match references::prefix(self.source) {
+        let text = match self.references(headers, folders) {
             Some(prefix) => Cow::Owned(format!("{prefix}#line 1 \"{}\"\n{text}", self.name)),
             None => text,
         };
@@ -228,7 +249,8 @@ impl<'a> Program<'a> {
                 .iter()
                 .map(|folder| format!("-I{}", folder.path.display())),
         );
-        let headers = own
+        let own = headers
+            .own
             .iter()
             .filter_map(|name| Some((name, headers::find(name)?)))
             .map(|(name, text)| Ok((c_text("a header", name)?, c_text("a header", text)?)))
@@ -237,7 +259,7 @@ impl<'a> Program<'a> {
             nvrtc,
             &c_text("the source", &text)?,
             &c_text("the name", self.name)?,
-            &headers,
+            &own,
         )?;
         let names = self
             .names

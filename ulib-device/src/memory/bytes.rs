@@ -283,6 +283,12 @@ impl DeviceBytes {
         self.queue_on(stream, access, || Ok(()))
     }
 
+    /// Says that others queue work on the memory from now on of which nobody here is told: it is given back after a wait for the
+    /// whole device.
+    pub fn lend(&self) {
+        self.set_outsiders(true);
+    }
+
     /// Whether others may have queued work on the memory that only a wait for the whole device finds.
     pub(crate) fn has_outsiders(&self) -> bool {
         self.outsiders.load(Ordering::Relaxed)

@@ -106,7 +106,8 @@ driver_table! {
         cuOccupancyMaxActiveBlocksPerMultiprocessor cuOccupancyMaxPotentialBlockSize
         cuArrayCreate_v2 cuArray3DCreate_v2 cuArrayDestroy cuArrayGetDescriptor_v2 cuArray3DGetDescriptor_v2
         cuMipmappedArrayCreate cuMipmappedArrayGetLevel cuMipmappedArrayDestroy
-        cuTexObjectCreate cuTexObjectDestroy cuTexObjectGetResourceDesc cuSurfObjectCreate cuSurfObjectDestroy
+        cuTexObjectCreate cuTexObjectDestroy cuTexObjectGetResourceDesc cuTexObjectGetResourceViewDesc
+        cuSurfObjectCreate cuSurfObjectDestroy
         cuStreamBeginCapture_v2 cuStreamEndCapture cuGraphInstantiateWithFlags cuGraphLaunch cuGraphExecDestroy
         cuGraphDestroy cuGraphGetNodes cuGraphNodeGetType cuGraphExecUpdate_v2 cuGraphExecKernelNodeSetParams_v2
         cuGLGetDevices_v2 cuGraphicsGLRegisterBuffer cuGraphicsGLRegisterImage cuGraphicsMapResources

@@ -15,11 +15,13 @@
 mod array;
 mod descriptor;
 mod format;
+mod limits;
 mod mipmap;
 mod object;
 pub mod references;
 mod sampling;
 mod surface;
+mod view;
 
 pub use array::Array;
 pub use descriptor::{ArrayDescriptor, ArrayKind};
@@ -28,3 +30,4 @@ pub use mipmap::MipmappedArray;
 pub use object::{TextureObject, TextureSource};
 pub use sampling::{AddressMode, Coordinates, FilterMode, ReadMode, Sampling};
 pub use surface::SurfaceObject;
+pub use view::{Blocks, View, ViewFormat};

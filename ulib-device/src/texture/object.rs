@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use ulib_core::{Error, Result};
 
-use super::descriptor::{check_channels, check_most};
-use super::{Array, FilterMode, Format, MipmappedArray, ReadMode, Sampling};
+use super::descriptor::check_channels;
+use super::limits::check_most;
+use super::{Array, FilterMode, Format, MipmappedArray, ReadMode, Sampling, View};
 use crate::driver::{check, missing_entry, relaxed_capture};
 use crate::memory::{Access, DeviceBytes};
 use crate::report::{Counted, Kind};
@@ -129,6 +130,9 @@ impl TextureSource {
                     ),
                 ];
                 for (name, size, most) in sizes {
+                    if size == 0 {
+                        return Err(Error::invalid(op, name, 0, "at least one texel"));
+                    }
                     check_most(op, name, size, device, most)?;
                 }
                 let row = width.checked_mul(format.bytes() * *channels as usize);
@@ -227,6 +231,7 @@ struct Inner {
     raw: CUtexObject,
     source: TextureSource,
     sampling: Sampling,
+    view: View,
 }
 
 struct Owner {
@@ -258,28 +263,38 @@ impl TextureObject {
     /// the numbers cannot be interpolated (integers that are read as they are); `Index` when a source reaches outside its
     /// memory; whatever the driver says; kind `Forked` in a forked child.
     pub fn new(source: TextureSource, sampling: &Sampling) -> Result<Self> {
+        Self::with_view(source, sampling, &View::default())
+    }
+
+    /// [`new`](Self::new) that sees the array `source` as `view` says.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and kind `InvalidArgument` when memory of another kind is to be viewed, the format does not fit the
+    /// array's texels, or the levels or layers are none of the array's.
+    pub fn with_view(source: TextureSource, sampling: &Sampling, view: &View) -> Result<Self> {
         const OP: &str = "TextureObject::new";
         let device = source.device().clone();
         let _context = device.bind()?;
         source.check(OP)?;
-        check_sampling(OP, &source, sampling)?;
+        let whole = *view == View::default();
+        let seen = if whole {
+            None
+        } else {
+            Some(view.raw(OP, &source)?)
+        };
+        check_sampling(OP, &source, sampling, view)?;
         let table = device.table();
         let create = table
             .cuTexObjectCreate
             .ok_or_else(|| missing_entry("cuTexObjectCreate", "5.0"))?;
         let (resource, texture) = (source.raw(), sampling.raw());
+        let seen = seen.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
         let mut raw: CUtexObject = 0;
         relaxed_capture(|| {
-            // SAFETY: the context is current by the guard; both descriptions live through the call and name memory that
-            // `source` keeps alive; no view is given; one integer is written.
-            let status = unsafe {
-                create(
-                    &raw mut raw,
-                    &raw const resource,
-                    &raw const texture,
-                    core::ptr::null(),
-                )
-            };
+            // SAFETY: the context is current by the guard; the descriptions live through the call and name memory that
+            // `source` keeps alive; the view is null or one of them; one integer is written.
+            let status =
+                unsafe { create(&raw mut raw, &raw const resource, &raw const texture, seen) };
             check(table, "cuTexObjectCreate", status)
         })?;
         let owner = Owner {
@@ -295,6 +310,7 @@ impl TextureObject {
             raw,
             source,
             sampling: *sampling,
+            view: *view,
         })))
     }
 
@@ -327,6 +343,12 @@ impl TextureObject {
         &self.0.sampling
     }
 
+    /// What it sees of its array.
+    #[must_use]
+    pub fn view(&self) -> &View {
+        &self.0.view
+    }
+
     /// The device whose memory it reads.
     #[must_use]
     pub fn device(&self) -> &Device {
@@ -346,15 +368,22 @@ impl TextureObject {
     }
 }
 
-fn check_sampling(op: &'static str, source: &TextureSource, sampling: &Sampling) -> Result<()> {
-    let format = source.format();
-    let as_float =
-        format.is_float() || (sampling.read == ReadMode::NormalizedFloat && format.bytes() < 4);
+fn check_sampling(
+    op: &'static str,
+    source: &TextureSource,
+    sampling: &Sampling,
+    view: &View,
+) -> Result<()> {
+    let format = view.format.number(source.format());
+    let narrow = format.is_none_or(|format| format.bytes() < 4);
+    let as_float = format.is_none_or(Format::is_float)
+        || (sampling.read == ReadMode::NormalizedFloat && narrow);
     let linear = sampling.filter == FilterMode::Linear
         || (matches!(source, TextureSource::Mipmaps(_))
             && sampling.mipmap_filter == FilterMode::Linear);
     if linear && !as_float {
-        let found = format_args!("Linear of {format:?} read as {:?}", sampling.read);
+        let what = format.unwrap_or_else(|| source.format());
+        let found = format_args!("Linear of {what:?} read as {:?}", sampling.read);
         let expected = "floats, or integers of 8 or 16 bits read as NormalizedFloat";
         return Err(Error::invalid(op, "filter", found, expected));
     }
@@ -366,14 +395,12 @@ fn check_sampling(op: &'static str, source: &TextureSource, sampling: &Sampling)
         let found = sampling.max_anisotropy;
         return Err(Error::invalid(op, "max_anisotropy", found, "0 to 16"));
     }
-    if sampling.srgb && !(format == Format::U8 && sampling.read == ReadMode::NormalizedFloat) {
-        let found = format_args!("true for {format:?} read as {:?}", sampling.read);
-        return Err(Error::invalid(
-            op,
-            "srgb",
-            found,
-            "U8 read as NormalizedFloat",
-        ));
+    let bytes = format.is_none_or(|format| format == Format::U8);
+    if sampling.srgb && !(bytes && sampling.read == ReadMode::NormalizedFloat) {
+        let what = format.unwrap_or_else(|| source.format());
+        let found = format_args!("true for {what:?} read as {:?}", sampling.read);
+        let expected = "U8 read as NormalizedFloat";
+        return Err(Error::invalid(op, "srgb", found, expected));
     }
     Ok(())
 }

@@ -5,7 +5,8 @@
 use super::{State, Tag};
 use crate::gate::{Outcome, code};
 use ulib_device::sys::{
-    CUDA_ARRAY3D_DESCRIPTOR, CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC, CUarray_format,
+    CUDA_ARRAY3D_DESCRIPTOR, CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC,
+    CUarray_format,
 };
 
 pub(crate) const LAYERED: u32 = 1;
@@ -48,6 +49,7 @@ pub(crate) enum Part {
 pub(crate) struct Object {
     pub(crate) resource: CUDA_RESOURCE_DESC,
     pub(crate) texture: Option<CUDA_TEXTURE_DESC>,
+    pub(crate) view: Option<CUDA_RESOURCE_VIEW_DESC>,
     pub(crate) session: u64,
 }
 

@@ -15,8 +15,7 @@ pub(crate) const HEADER: &str = include_str!("references.cuh");
 /// What stands before a source that declares texture or surface references; `None` for any other. A program has it put
 /// there by itself.
 ///
-/// Only the text itself is looked at, not the headers that it includes. A source that has a `texture` or `surface` of its own is
-/// left alone.
+/// A source that has a `texture` or `surface` of its own is left alone.
 ///
 /// # Examples
 /// ```
@@ -27,41 +26,72 @@ pub(crate) const HEADER: &str = include_str!("references.cuh");
 /// ```
 #[must_use]
 pub fn prefix(source: &str) -> Option<String> {
-    let words = ["texture", "surface"];
-    if !words.iter().any(|word| source.contains(word)) {
-        return None;
-    }
-    let code = without_comments(source);
-    let mut text = None;
-    for word in words {
-        if declares(&code, word) {
-            let text = text.get_or_insert_with(|| String::from(HEADER));
-            text.push_str(&format!("#define {word} __device__ ulib_{word}\n"));
-        }
-    }
-    text
+    prefix_of(&[source])
 }
 
-/// Whether `word` is used as a template that the code does not declare itself.
-fn declares(code: &str, word: &str) -> bool {
-    let mut found = false;
-    let mut from = 0;
-    while let Some(at) = code[from..].find(word) {
-        let (start, end) = (from + at, from + at + word.len());
-        from = end;
-        let (before, after) = (code[..start].trim_end(), code[end..].trim_start());
-        let is_name = |c: char| c.is_alphanumeric() || c == '_';
-        if code[..start].ends_with(is_name) || code[end..].starts_with(is_name) {
-            continue;
+/// [`prefix`] of a source with the headers that it includes: any of the texts may have the declarations, or a `texture` or `surface`
+/// of its own.
+///
+/// # Examples
+/// ```
+/// use ulib_device::texture::references::prefix_of;
+///
+/// let source = "#include \"tables.h\"\n__global__ void f(float *x) { *x = tex2D(table, 0, 0); }";
+/// assert!(prefix_of(&[source, "texture<float, 2> table;"]).is_some());
+/// ```
+#[must_use]
+pub fn prefix_of(texts: &[&str]) -> Option<String> {
+    let words = ["texture", "surface"];
+    let named = |text: &&&str| words.iter().any(|word| text.contains(word));
+    let codes: Vec<_> = texts
+        .iter()
+        .filter(named)
+        .map(|text| without_comments(text))
+        .collect();
+    let mut prefix = None;
+    for word in words {
+        let uses: Vec<_> = codes.iter().map(|code| Use::of(code, word)).collect();
+        if uses.contains(&Use::Reference) && !uses.contains(&Use::Own) {
+            let prefix = prefix.get_or_insert_with(|| String::from(HEADER));
+            prefix.push_str(&format!("#define {word} __device__ ulib_{word}\n"));
         }
-        let own = ["struct", "class", "define", "using", "union", "enum"];
-        if own.iter().any(|own| before.ends_with(own)) {
-            return false;
-        }
-        let member = [".", "->", "::"].iter().any(|mark| before.ends_with(mark));
-        found |= after.starts_with('<') && !after.starts_with("<<") && !member;
     }
-    found
+    prefix
+}
+
+/// What a word is in a text.
+#[derive(PartialEq, Eq)]
+enum Use {
+    /// Something that the text declares itself.
+    Own,
+    /// A template that comes from somewhere else.
+    Reference,
+    Other,
+}
+
+impl Use {
+    fn of(code: &str, word: &str) -> Self {
+        let mut found = Self::Other;
+        let mut from = 0;
+        while let Some(at) = code[from..].find(word) {
+            let (start, end) = (from + at, from + at + word.len());
+            from = end;
+            let (before, after) = (code[..start].trim_end(), code[end..].trim_start());
+            let is_name = |c: char| c.is_alphanumeric() || c == '_';
+            if code[..start].ends_with(is_name) || code[end..].starts_with(is_name) {
+                continue;
+            }
+            let own = ["struct", "class", "define", "using", "union", "enum"];
+            if own.iter().any(|own| before.ends_with(own)) {
+                return Self::Own;
+            }
+            let member = [".", "->", "::"].iter().any(|mark| before.ends_with(mark));
+            if after.starts_with('<') && !after.starts_with("<<") && !member {
+                found = Self::Reference;
+            }
+        }
+        found
+    }
 }
 
 /// The source with blanks in the place of comments and of what stands in quotes.
@@ -156,5 +186,15 @@ mod tests {
         ] {
             assert_eq!(prefix(source), None, "{source}");
         }
+    }
+
+    #[test]
+    fn headers_count_as_the_source_does() {
+        let header = "#pragma once\ntexture<float, 2> t;";
+        assert_eq!(prefix_of(&["float f();", header]), prefix(header));
+        assert!(prefix(header).is_some());
+        let own = "template <class T> class texture {};";
+        assert_eq!(prefix_of(&[header, own]), None);
+        assert_eq!(prefix_of(&["#include <t.h>", "// texture<int> t;"]), None);
     }
 }

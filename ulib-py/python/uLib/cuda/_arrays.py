@@ -185,7 +185,11 @@ def np_to_array(nparray: ArrayLike, order: str, allowSurfaceBind: bool = False) 
 
 
 def gpuarray_to_array(gpuarray: Any, order: str, allowSurfaceBind: bool = False) -> Array:
-    """As ``np_to_array``, from an array on the device: anything with ``__cuda_array_interface__``."""
+    """As ``np_to_array``, from an array on the device: anything with ``__cuda_array_interface__``.
+
+    Rows that one copy of the driver cannot go along (a step between elements, reversed or mixed axes) are first copied to memory without
+    gaps, on the device.
+    """
     import numpy
 
     op = "gpuarray_to_array"
@@ -193,34 +197,36 @@ def gpuarray_to_array(gpuarray: Any, order: str, allowSurfaceBind: bool = False)
     if seen is None:
         raise LogicError(f"{op}: {type(gpuarray)} is no array on a device")
     shape, dtype = tuple(seen["shape"]), numpy.dtype(seen["typestr"])
-    strides = seen.get("strides")
     array = _array_for(op, shape, dtype, order, allowSurfaceBind)
+    strides = seen.get("strides")
     if strides is None:
         strides = tuple(dtype.itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
     lengths, steps = (shape, tuple(strides)) if order == "C" else (shape[::-1], tuple(strides)[::-1])
-    pitch, rows = _pitches(op, dtype, lengths, steps)
-    if pitch == lengths[-1] * dtype.itemsize and rows == lengths[-2]:
+    pitches = _pitches(dtype, lengths, steps)
+    if pitches == (lengths[-1] * dtype.itemsize, lengths[-2]):
         array.copy_from(gpuarray)
+        return array
+    from ._gpuarray import GPUArray
+
+    there = GPUArray._of_interface(gpuarray)
+    if pitches is None:
+        array.copy_from(there._copied(order))
     else:
-        array.copy_from(int(seen["data"][0]), pitch=pitch, height=rows)
+        array.copy_from(there.gpudata, pitch=pitches[0], height=pitches[1])
     return array
 
 
-def _pitches(op: str, dtype: numpy.dtype[Any], lengths: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int, int]:
-    """Bytes between rows, and rows between slices, of an array whose slowest axis is first."""
-
-    def refused() -> LogicError:
-        return LogicError(f"{op}: rows at strides {steps} cannot be copied as they are; a copy in the right order can")
-
+def _pitches(dtype: numpy.dtype[Any], lengths: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int, int] | None:
+    """Bytes between rows, and rows between slices, of an array whose slowest axis is first, or nothing where there are none."""
     row = lengths[-1] * dtype.itemsize
     if lengths[-1] > 1 and steps[-1] != dtype.itemsize:
-        raise refused()
+        return None
     pitch = steps[-2] if lengths[-2] > 1 else row
     if pitch < row:
-        raise refused()
+        return None
     rows = lengths[-2]
     if len(lengths) == 3 and lengths[0] > 1:
         rows, rest = divmod(steps[0], pitch)
         if rest or rows < lengths[-2]:
-            raise refused()
+            return None
     return pitch, rows

@@ -245,6 +245,7 @@ __all__ += [
     "memory_type",
     "pointer_attribute",
     "profiler_output_mode",
+    "resource_view_format",
     "shared_config",
     "stream_flags",
     "TRSA_OVERRIDE_FORMAT",

@@ -31,6 +31,7 @@ __all__ = [
     "memory_type",
     "pointer_attribute",
     "profiler_output_mode",
+    "resource_view_format",
     "shared_config",
     "stream_flags",
     "TRSA_OVERRIDE_FORMAT",
@@ -116,6 +117,46 @@ class address_mode(Enumeration):
     CLAMP = 1
     MIRROR = 2
     BORDER = 3
+
+
+class resource_view_format(Enumeration):
+    """What a texture takes the bytes of an array's texels for: as many numbers of so many bits, or compressed blocks."""
+
+    NONE = 0
+    UINT_1X8 = 1
+    UINT_2X8 = 2
+    UINT_4X8 = 3
+    SINT_1X8 = 4
+    SINT_2X8 = 5
+    SINT_4X8 = 6
+    UINT_1X16 = 7
+    UINT_2X16 = 8
+    UINT_4X16 = 9
+    SINT_1X16 = 10
+    SINT_2X16 = 11
+    SINT_4X16 = 12
+    UINT_1X32 = 13
+    UINT_2X32 = 14
+    UINT_4X32 = 15
+    SINT_1X32 = 16
+    SINT_2X32 = 17
+    SINT_4X32 = 18
+    FLOAT_1X16 = 19
+    FLOAT_2X16 = 20
+    FLOAT_4X16 = 21
+    FLOAT_1X32 = 22
+    FLOAT_2X32 = 23
+    FLOAT_4X32 = 24
+    UNSIGNED_BC1 = 25
+    UNSIGNED_BC2 = 26
+    UNSIGNED_BC3 = 27
+    UNSIGNED_BC4 = 28
+    SIGNED_BC4 = 29
+    UNSIGNED_BC5 = 30
+    SIGNED_BC5 = 31
+    UNSIGNED_BC6H = 32
+    SIGNED_BC6H = 33
+    UNSIGNED_BC7 = 34
 
 
 class filter_mode(Enumeration):

@@ -22,8 +22,11 @@ from ._errors import LogicError
 from ._native import (
     Array,
     Context,
+    DeviceAllocation,
+    PooledDeviceAllocation,
     SurfaceObject,
     TextureObject,
+    mem_get_address_range,
     memcpy_htod,
     memset_d32_async,
 )
@@ -125,7 +128,7 @@ class TextureReference(_Reference):
 
     def set_array(self, array: Array) -> None:
         """Binds an array, whose format it takes over."""
-        descr = array.get_descriptor()
+        descr = _array("TextureReference.set_array", array).get_descriptor()
         self._array, self._memory, self._keep = array, None, None
         self._format, self._channels = descr.format, descr.num_channels
         self._changed = True
@@ -141,6 +144,9 @@ class TextureReference(_Reference):
         before ``devptr``, since it can't begin anywhere; with ``allow_offset`` they may be more than 0, and a kernel adds
         them."""
         address, length = _address(devptr), operator.index(bytes)
+        room = _room(devptr, address)
+        if not 0 < length <= room:
+            raise LogicError(f"TextureReference.set_address: bytes is {length}, expected 1 to the {room} of the memory at {address:#x}")
         alignment = int(Context.get_device().get_attribute(device_attribute.TEXTURE_ALIGNMENT))
         offset = address % alignment
         if offset and not allow_offset:
@@ -154,15 +160,23 @@ class TextureReference(_Reference):
 
     def set_address_2d(self, devptr: Any, descr: ArrayDescriptor, pitch: int) -> None:
         """Binds rows of linear memory, ``pitch`` bytes apart, that look as ``descr`` says."""
-        self._array, self._keep = None, devptr
-        self._memory = {
-            "resource": devptr,
-            "width": operator.index(descr.width),
-            "height": operator.index(descr.height),
-            "pitch": operator.index(pitch),
-        }
-        self._format, self._channels = descr.format, descr.num_channels
+        width, height, pitch = (operator.index(number) for number in (descr.width, descr.height, pitch))
+        found, channels = descr.format, operator.index(descr.num_channels)
+        memory: dict[str, Any] = {"resource": devptr, "width": width, "height": height, "pitch": pitch}
+        try:
+            # What the device cannot read is refused here, and not at a launch.
+            TextureObject(format=int(found), num_channels=channels, **memory).close()
+        except (IndexError, LogicError) as error:
+            raise LogicError(f"TextureReference.set_address_2d: {error}") from None
+        self._array, self._keep, self._memory = None, devptr, memory
+        self._format, self._channels = found, channels
         self._changed = True
+
+    def get_address(self) -> int:
+        """The address of the memory that is bound: where the device begins to read."""
+        if self._memory is None:
+            raise LogicError("TextureReference: no memory is bound")
+        return _address(self._memory["resource"])
 
     def set_format(self, fmt: int, num_components: int) -> None:
         """What texels of linear memory are."""
@@ -241,7 +255,7 @@ class SurfaceReference(_Reference):
         """Binds an array that kernels may write (``array3d_flags.SURFACE_LDST``), and keeps it."""
         if operator.index(flags) != 0:
             raise LogicError(f"SurfaceReference.set_array: flags is {flags}, expected 0")
-        if not array.get_descriptor_3d().flags & 2:
+        if not _array("SurfaceReference.set_array", array).get_descriptor_3d().flags & 2:
             raise LogicError("SurfaceReference.set_array: array was made without array3d_flags.SURFACE_LDST")
         self._array, self._changed = array, True
 
@@ -279,6 +293,20 @@ def _address(devptr: Any) -> int:
     if seen is not None:
         return int(seen["data"][0])
     return operator.index(getattr(devptr, "gpudata", devptr))
+
+
+def _room(devptr: Any, address: int) -> int:
+    """Bytes from ``address`` to the end of its memory."""
+    if isinstance(devptr, (DeviceAllocation, PooledDeviceAllocation)):
+        return devptr.size
+    start, size = mem_get_address_range(address)
+    return start + size - address
+
+
+def _array(op: str, array: Any) -> Array:
+    if isinstance(array, Array):
+        return array
+    raise LogicError(f"{op}: {type(array)} is no Array")
 
 
 def bind_array_to_texref(ary: Array, texref: TextureReference) -> None:

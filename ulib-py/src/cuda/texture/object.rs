@@ -7,8 +7,10 @@ use pyo3::types::PyTuple;
 use ulib_core::Error;
 use ulib_device::DeviceBytes;
 use ulib_device::memory::PointerInfo;
+use ulib_device::sys::CUresourceViewFormat;
 use ulib_device::texture::{
     AddressMode, Coordinates, FilterMode, Format, ReadMode, Sampling, TextureObject, TextureSource,
+    View, ViewFormat,
 };
 
 use super::array::PyArray;
@@ -27,7 +29,8 @@ use crate::cuda::memory::pointer::Pointer;
 /// texels or as ``height`` rows, ``pitch`` bytes apart. With more than one channel the last axis of a device array has them.
 ///
 /// ``address_mode`` is one value of ``address_mode``, or one for each axis; ``normalized_float`` reads integers of 8 and 16 bits as
-/// floats up to 1. The texture keeps what it reads, and is destroyed after the kernels that use it.
+/// floats up to 1. ``view_format``, of ``resource_view_format``, takes the bytes of an array's texels for other numbers or for compressed
+/// blocks; ``view_levels`` and ``view_layers`` are the first and the last one that are seen. The texture keeps what it reads, and is destroyed after the kernels that use it.
 #[pyclass(frozen, weakref, name = "TextureObject", module = "uLib.cuda.driver")]
 pub(crate) struct PyTexture(Held<TextureObject>);
 
@@ -44,6 +47,13 @@ struct Given {
 
 fn optional(name: &'static str, number: Option<Int>) -> PyResult<Option<usize>> {
     number.map(|number| count(CLASS, name, number)).transpose()
+}
+
+/// The first and the last of several.
+fn part(name: &'static str, given: Option<(Int, Int)>) -> PyResult<Option<(u32, u32)>> {
+    let number = |number| small(CLASS, name, count(CLASS, name, number)?);
+    let both = |(first, last)| Ok((number(first)?, number(last)?));
+    given.map(both).transpose()
 }
 
 fn nth<T: Copy>(name: &'static str, all: &[T], number: Int) -> PyResult<T> {
@@ -167,11 +177,11 @@ impl PyTexture {
         resource, *, address_mode=None, filter_mode=Int(0), normalized_float=false, normalized_coords=false, srgb=false,
         border=[0.0; 4], max_anisotropy=Int(0), mipmap_filter_mode=Int(0), mipmap_bias=0.0, mipmap_levels=[0.0; 2],
         seamless_cubemap=false, exact_trilinear=false, format=None, num_channels=Int(1), width=None, height=None,
-        pitch=None
+        pitch=None, view_format=Int(0), view_levels=None, view_layers=None
     ), text_signature = "(resource, *, address_mode=None, filter_mode=0, normalized_float=False, normalized_coords=False, \
         srgb=False, border=(0.0, 0.0, 0.0, 0.0), max_anisotropy=0, mipmap_filter_mode=0, mipmap_bias=0.0, \
         mipmap_levels=(0.0, 0.0), seamless_cubemap=False, exact_trilinear=False, format=None, num_channels=1, width=None, \
-        height=None, pitch=None)")]
+        height=None, pitch=None, view_format=0, view_levels=None, view_layers=None)")]
     #[allow(clippy::too_many_arguments, reason = "keywords")]
     fn new(
         resource: &Bound<'_, PyAny>,
@@ -192,6 +202,9 @@ impl PyTexture {
         width: Option<Int>,
         height: Option<Int>,
         pitch: Option<Int>,
+        view_format: Int,
+        view_levels: Option<(Int, Int)>,
+        view_layers: Option<(Int, Int)>,
     ) -> PyResult<Self> {
         let format = match optional("format", format)? {
             Some(number) => Some(self::format(CLASS, number)?),
@@ -232,9 +245,16 @@ impl PyTexture {
             seamless_cubemap,
             exact_trilinear,
         };
+        let view_format = count(CLASS, "view_format", view_format)?;
+        let view_format = CUresourceViewFormat(small(CLASS, "view_format", view_format)?);
+        let view = View {
+            format: ViewFormat::from_raw(view_format).cuda()?,
+            levels: part("view_levels", view_levels)?,
+            layers: part("view_layers", view_layers)?,
+        };
         let source = Self::source(resource, &given)?;
         let py = resource.py();
-        let made = py.detach(|| TextureObject::new(source, &sampling));
+        let made = py.detach(|| TextureObject::with_view(source, &sampling, &view));
         Ok(Self(Held::new(made.cuda()?)))
     }
 
