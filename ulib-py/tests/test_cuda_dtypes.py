@@ -32,6 +32,17 @@ def test_names_of_numbers(dtype, name):
     assert get_or_register_dtype(name) == np.dtype(dtype)
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"), [("bfloat16", "__nv_bfloat16"), ("float8_e4m3fn", "__nv_fp8_e4m3"), ("float8_e5m2", "__nv_fp8_e5m2")]
+)
+def test_names_of_small_floats(kind, name):
+    types = pytest.importorskip("ml_dtypes")
+    dtype = np.dtype(getattr(types, kind))
+    assert dtype_to_ctype(dtype) == name and get_or_register_dtype(name) == dtype
+    assert parse_c_arg(f"const {name} *x").dtype == dtype
+    assert VectorArg(dtype, "x").declarator() == f"{name} *x"
+
+
 def test_names_for_textures():
     assert dtype_to_ctype(np.float32, with_fp_tex_hack=True) == "fp_tex_float"
     assert dtype_to_ctype(np.complex128, with_fp_tex_hack=True) == "fp_tex_cdouble"

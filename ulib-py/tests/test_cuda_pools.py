@@ -251,7 +251,17 @@ def test_a_pool_writes_down_what_is_asked_of_it(gpu):
     text = log.getvalue()
     assert f"allocate 1000 bytes at {__file__}:" in text and f"-> {int(block):#x}" in text
     assert "in test_a_pool_writes_down_what_is_asked_of_it" in text
-    assert counts(pool) == (0, 1, 1023, 1000)
+    assert counts(pool) == (0, 1, 1023, 1000) and "in use:" not in text
+    more = [pool.allocate(1000), pool.allocate(64), pool.allocate(64)]
+    more[1].free()
+    log.truncate(0)
+    pool.allocate(8)
+    assert "  in use: 1 x 64 bytes, 2 x 1000 bytes\n" in log.getvalue()
+    del more, block
+    gc.collect()
+    log.truncate(0)
+    pool.allocate(8)
+    assert "in use:" not in log.getvalue()
 
 
 @pytest.mark.parametrize("order", ["pool first", "blocks first", "cycle", "kept"])

@@ -1,5 +1,6 @@
 """The programs of the documentation, each after those that come before it on its page."""
 
+import ast
 import pathlib
 import re
 
@@ -45,6 +46,22 @@ def test_program(name, mode, python, request):
         assert done.stderr.splitlines()[-1].startswith("uLib.DeviceUnavailableError: "), done.stderr
     else:
         assert done.returncode == 0, done.stderr
+
+
+KERNELS = [
+    pytest.param(call.args[0].value, id=f"{name}, line {call.lineno}")
+    for name, blocks in PROGRAMS.items()
+    for call in ast.walk(ast.parse(blocks[-1]))
+    if isinstance(call, ast.Call) and getattr(call.func, "id", getattr(call.func, "attr", "")) == "SourceModule"
+]
+
+
+@pytest.mark.skipif(not PROGRAMS, reason="the documentation is not here")
+@pytest.mark.parametrize("source", KERNELS)
+def test_kernels_compile_without_a_card(source, nvrtc):
+    from uLib.cuda import compiler
+
+    assert b".entry" in compiler.compile(source, arch="compute_75", target="ptx", cache_dir=False)
 
 
 def test_every_page_with_programs_is_found():

@@ -64,6 +64,13 @@ _NUMBERS = {
 }
 """Names of C, what they are to NumPy, and the name by which the type is written."""
 
+_OF_ML_DTYPES = {
+    "__nv_bfloat16": "bfloat16",
+    "__nv_fp8_e4m3": "float8_e4m3fn",
+    "__nv_fp8_e5m2": "float8_e5m2",
+}
+"""Types that NumPy knows by the package ml_dtypes, where that is installed."""
+
 _FROM_TEXTURES = {"f4": "fp_tex_float", "f8": "fp_tex_double", "c8": "fp_tex_cfloat", "c16": "fp_tex_cdouble"}
 
 
@@ -82,11 +89,13 @@ class _Registry:
             if written is not None:
                 self.by_type[dtype] = written
         try:
-            bfloat16 = numpy.dtype(importlib.import_module("ml_dtypes").bfloat16)
+            small = importlib.import_module("ml_dtypes")
         except ImportError:
             return
-        self.by_name["__nv_bfloat16"] = bfloat16
-        self.by_type[bfloat16] = "__nv_bfloat16"
+        for name, kind in _OF_ML_DTYPES.items():
+            dtype = numpy.dtype(getattr(small, kind))
+            self.by_name[name] = dtype
+            self.by_type[dtype] = name
 
 
 _made: _Registry | None = None

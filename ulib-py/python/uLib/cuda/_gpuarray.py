@@ -16,9 +16,10 @@ from ._arrays import _texel
 from ._enums import TRSF_READ_AS_INTEGER
 from ._layout import Flags, Plan
 from ._memory import _dtype, _order, _shape, pagelocked_empty
-from ._native import mem_alloc
+from ._native import dlpack_device, dlpack_export, dlpack_import, mem_alloc
 from ._textures import TextureReference
 from ._transfers import ALLOCATIONS, Place
+from ._unfinished import NoArithmetic
 
 if TYPE_CHECKING:
     from ._memory import _Shape
@@ -26,12 +27,19 @@ if TYPE_CHECKING:
 Allocator = Callable[[int], Any]
 
 
-class GPUArray:
+def _kind(dtype: DTypeLike) -> numpy.dtype[Any]:
+    found = _dtype(dtype)
+    if not found.isnative:
+        raise TypeError(f"elements of {found!r} are in the other byte order, which kernels cannot read; astype(dtype.newbyteorder('='))")
+    return found
+
+
+class GPUArray(NoArithmetic):
     """An array in the memory of a device.
 
     Args:
         shape: lengths of the axes, or one length.
-        dtype: type of the elements; types that hold Python objects are refused.
+        dtype: type of the elements; types that hold Python objects, and numbers in the other byte order, are refused.
         allocator: makes memory of so many bytes; ``pool.allocate`` of a memory pool is one.
         base: what else has to live as long as the array; only together with ``gpudata``.
         gpudata: memory to use instead of new one: an allocation, or an address that the caller vouches for.
@@ -43,7 +51,6 @@ class GPUArray:
     """
 
     __array_priority__ = 100
-    __hash__ = None  # type: ignore[assignment]
     __module__ = "uLib.cuda.gpuarray"
 
     def __init__(
@@ -57,7 +64,7 @@ class GPUArray:
         order: str = "C",
     ) -> None:
         self.shape = _shape(shape)
-        self.dtype: numpy.dtype[Any] = _dtype(dtype)
+        self.dtype: numpy.dtype[Any] = _kind(dtype)
         if strides is None:
             self.strides = _layout.packed_strides(self.shape, self.dtype.itemsize, _order(order))
         else:
@@ -91,6 +98,18 @@ class GPUArray:
         empty = 0 in shape or dtype.itemsize == 0
         found._place = None if place is None or empty else Place(place.memory, place.offset + offset)
         return found
+
+    @classmethod
+    def _of_interface(cls, ary: Any) -> GPUArray:
+        """The memory of an object with ``__cuda_array_interface__``, ready for work in the default stream."""
+        if isinstance(ary, GPUArray):
+            if ary._place is not None:
+                ary._place.use(None, write=False)
+            return ary
+        seen: dict[str, Any] = ary.__cuda_array_interface__
+        if seen.get("stream") not in (None, 1):
+            _transfers.wait(seen["stream"])
+        return cls(tuple(seen["shape"]), seen["typestr"], base=ary, gpudata=int(seen["data"][0]), strides=seen.get("strides"))
 
     @property
     def gpudata(self) -> Any:
@@ -155,6 +174,46 @@ class GPUArray:
         if self.dtype.names is not None:
             found["descr"] = self.dtype.descr
         return found
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The kind of memory and the number of the device that ``__dlpack__`` gives without arguments."""
+        return dlpack_device(self.ptr, self.shape, self.strides, self.dtype.str)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A capsule with this memory, which is kept until its consumer is done, ready for work in the consumer's ``stream``; with
+        ``copy``, or for the host (``dl_device=(1, 0)``), with a copy."""
+        here = self.__dlpack_device__()
+        wanted = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
+        if wanted == (1, 0):
+            if stream is not None:
+                raise ValueError(f"__dlpack__: stream is {stream!r}, and memory of the host has none")
+            if copy is False:
+                raise BufferError("__dlpack__: an array on a device cannot be one of the host without a copy")
+            return self.get().__dlpack__()
+        if wanted != here:
+            raise BufferError(f"__dlpack__: the array is on the device {here}, and cannot be given for {wanted}")
+        given = self.copy() if copy else self
+        versioned = max_version is not None and max_version[0] >= 1
+        return dlpack_export(given, given.ptr, given.shape, given.strides, self.dtype.str, stream, versioned, bool(copy))
+
+    @classmethod
+    def _taken(cls, ary: Any, copy: bool | None) -> GPUArray:
+        """The array of another library's object with ``__dlpack__``."""
+        memory, before, shape, strides, typestr, read_only = dlpack_import(ary)
+        if read_only and copy is False:
+            raise BufferError("from_dlpack: the array is read-only, which arrays here are not without a copy")
+        found = cls.__new__(cls)
+        found.shape, found.strides, found.dtype = tuple(shape), tuple(strides), _type_of(typestr)
+        found.allocator, found.base = mem_alloc, None
+        found._place = None if memory is None else Place(memory, before)
+        return found.copy() if copy or (read_only and copy is None) else found
 
     # Copies
 
@@ -346,7 +405,7 @@ class GPUArray:
     def view(self, dtype: DTypeLike | None = None) -> GPUArray:
         """The same memory as elements of another type. Where they have another size, the last axis whose elements follow each
         other gets longer or shorter."""
-        found = self.dtype if dtype is None else _dtype(dtype)
+        found = self.dtype if dtype is None else _kind(dtype)
         old, new = self.dtype.itemsize, found.itemsize
         if old == new:
             return self._of(self, 0, self.shape, self.strides, found)
@@ -406,6 +465,18 @@ class GPUArray:
 
     def __str__(self) -> str:
         return str(self.get())
+
+
+def _type_of(typestr: str) -> numpy.dtype[Any]:
+    """The type of a type string, of which ``<V2`` is bfloat16."""
+    if typestr != "<V2":
+        return numpy.dtype(typestr)
+    from ._dtypes import get_or_register_dtype
+
+    try:
+        return get_or_register_dtype("__nv_bfloat16")
+    except KeyError:
+        raise TypeError("arrays of bfloat16 need the package ml_dtypes") from None
 
 
 def _overlap(to: Place, ours: Plan, start: Place, theirs: Plan) -> bool:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import collections
 import math
 import operator
+import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from . import _native
+from ._errors import LogicError
 from ._native import (
     AlignedHostAllocation,
     DeviceAllocation,
@@ -201,9 +204,16 @@ class PageLockedMemoryPool(_native.PageLockedMemoryPool):
         return _array(self._allocate(_bytes(dims, kind)), dims, kind, order)
 
 
+def _is_alive(block: Any) -> bool:
+    try:
+        return int(block) >= 0
+    except LogicError:
+        return False
+
+
 class DebugMemoryPool(_native.DeviceMemoryPool):
-    """A ``DeviceMemoryPool`` that writes what is asked of it to ``logfile`` (standard output if none is given), and what the
-    device has left; with ``interactive`` it waits for Enter before each allocation."""
+    """A ``DeviceMemoryPool`` that writes what is asked of it to ``logfile`` (standard output if none is given), which sizes are in use,
+    and what the device has left; with ``interactive`` it waits for Enter before each allocation."""
 
     __module__ = "uLib.cuda.tools"
 
@@ -214,7 +224,7 @@ class DebugMemoryPool(_native.DeviceMemoryPool):
         super().__init__()
         self.interactive = interactive
         self.logfile = logfile
-        self.blocks: dict[int, tuple[int, str]] = {}
+        self._sizes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
     def allocate(self, size: int, stream: Any = None) -> Any:
         """A block for ``size`` bytes, as of any pool, after a description of the request."""
@@ -230,8 +240,12 @@ class DebugMemoryPool(_native.DeviceMemoryPool):
             f"{self.managed_bytes} bytes in all; device: {free} of {total} bytes free",
             file=out,
         )
+        sizes = collections.Counter(size for block, size in list(self._sizes.items()) if _is_alive(block))
+        if sizes:
+            print(f"  in use: {', '.join(f'{count} x {size} bytes' for size, count in sorted(sizes.items()))}", file=out)
         if self.interactive:
             input("  Enter to go on")
         block = super().allocate(size, stream)
+        self._sizes[block] = operator.index(size)
         print(f"  -> {int(block):#x}", file=out)
         return block

@@ -31,6 +31,9 @@ __all__ += [
     "RegisteredHostMemory",
     "StreamMemoryPool",
     "bitlog2",
+    "dlpack_device",
+    "dlpack_export",
+    "dlpack_import",
     "mem_alloc",
     "mem_alloc_pitch",
     "mem_get_address_range",
@@ -132,6 +135,18 @@ class PointerHolderBase:
     def __int__(self) -> int: ...
     def __index__(self) -> int: ...
 
+def dlpack_device(address: int, shape: Sequence[int], strides: Sequence[int], typestr: str) -> tuple[int, int]: ...
+def dlpack_export(
+    array: Any,
+    address: int,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    typestr: str,
+    stream: int | None,
+    versioned: bool,
+    copied: bool,
+) -> Any: ...
+def dlpack_import(object: Any) -> tuple[DeviceAllocation | None, int, list[int], list[int], str, bool]: ...
 def mem_alloc(bytes: int) -> DeviceAllocation: ...
 def mem_alloc_pitch(width: int, height: int, access_size: int) -> tuple[DeviceAllocation, int]: ...
 def mem_get_address_range(ptr: Any) -> tuple[int, int]: ...
@@ -463,6 +478,9 @@ class TextureObject:
         width: int | None = None,
         height: int | None = None,
         pitch: int | None = None,
+        view_format: int = 0,
+        view_levels: tuple[int, int] | None = None,
+        view_layers: tuple[int, int] | None = None,
     ) -> Self: ...
     def free(self) -> None: ...
     def close(self) -> None: ...

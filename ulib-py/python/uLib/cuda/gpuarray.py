@@ -25,6 +25,7 @@ __all__ = [
     "arange",
     "empty",
     "empty_like",
+    "from_dlpack",
     "ones",
     "ones_like",
     "reshape",
@@ -56,6 +57,12 @@ def _uploaded(ary: Any, allocator: Allocator, async_: bool, stream: Any) -> GPUA
     found = empty_like(given, allocator=allocator)
     found.set(given, async_=async_, stream=stream)
     return found
+
+
+def from_dlpack(ary: Any, /, *, copy: bool | None = None) -> GPUArray:
+    """The array on a device of another library (PyTorch, CuPy, JAX, ...), which keeps it: the same memory, unless ``copy`` asks for a
+    copy. Of an array that its library says is read-only a copy is made, or with ``copy=False`` none."""
+    return GPUArray._taken(ary, copy)
 
 
 def zeros(shape: _Shape, dtype: DTypeLike = numpy.float64, allocator: Allocator = mem_alloc, order: str = "C") -> GPUArray:

@@ -7,6 +7,7 @@
 pub(super) mod buffer;
 mod copies;
 mod device;
+mod dlpack;
 mod fills;
 mod host;
 mod host_pool;
@@ -36,6 +37,7 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     host_pool::register(module)?;
     module.add_class::<managed::ManagedAllocation>()?;
     ipc::register(module)?;
+    dlpack::register(module)?;
     strided::register(module)?;
     peer::register(module)?;
     query::register(module)?;

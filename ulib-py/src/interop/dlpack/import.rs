@@ -69,6 +69,15 @@ impl Taken {
         self.tensor().device
     }
 
+    /// Whether the producer forbids that the array is written, as only capsules with a version can say.
+    pub(crate) fn is_read_only(&self) -> bool {
+        match self.managed {
+            Managed::Old(_) => false,
+            // SAFETY: as in `tensor`.
+            Managed::Versioned(managed) => unsafe { (*managed).flags & abi::READ_ONLY != 0 },
+        }
+    }
+
     /// Address of the element with all indices zero.
     pub(crate) fn address(&self) -> Result<u64> {
         let tensor = self.tensor();

@@ -1,0 +1,296 @@
+"""`uLib.cuda.gpuarray` and DLPack, both ways."""
+
+import ctypes
+import gc
+import weakref
+
+import numpy as np
+import pytest
+import uLib
+import uLib.cuda.driver as cuda
+from uLib.cuda import gpuarray
+
+CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+
+
+class Tensor(ctypes.Structure):
+    """What a capsule has in it, as the protocol's header lays it out."""
+
+    _fields_ = [
+        ("data", ctypes.c_uint64),
+        ("device", ctypes.c_int32 * 2),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class Versioned(ctypes.Structure):
+    _fields_ = [
+        ("version", ctypes.c_uint32 * 2),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", Tensor),
+    ]
+
+
+def inside(capsule):
+    """The array of a capsule, and its flags; None in one without a version."""
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    if "versioned" in repr(capsule):
+        found = Versioned.from_address(get(capsule, b"dltensor_versioned"))
+        return found.tensor, found.flags
+    return Tensor.from_address(get(capsule, b"dltensor")), None
+
+
+NUMBERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16", "?"]
+
+
+@pytest.mark.parametrize("dtype", NUMBERS)
+@pytest.mark.parametrize("key", [np.s_[:], np.s_[1:, ::2], np.s_[::-1, ::-1], np.s_[2], np.s_[1, 2]], ids=str)
+def test_capsules_say_what_the_array_is(gpu, dtype, key):
+    given = (np.arange(12).reshape(3, 4) % 2).astype(dtype)
+    array = gpuarray.to_gpu(given)[key]
+    expected = given[key]
+    assert array.__dlpack_device__() == (2, 0)
+    for version in (None, (1, 0)):
+        capsule = array.__dlpack__(max_version=version)
+        tensor, flags = inside(capsule)
+        assert flags == (None if version is None else 0)
+        assert tensor.data + tensor.byte_offset == array.ptr
+        assert tuple(tensor.device) == (2, 0)
+        assert (tensor.code, tensor.bits, tensor.lanes) == (CODES[np.dtype(dtype).kind], 8 * np.dtype(dtype).itemsize, 1)
+        assert tuple(tensor.shape[: tensor.ndim]) == expected.shape
+        size = np.dtype(dtype).itemsize
+        assert tuple(n * size for n in tensor.strides[: tensor.ndim]) == array.strides
+        again = gpuarray.from_dlpack(Lends(capsule))
+        assert (again.ptr, again.shape, again.strides, again.dtype) == (array.ptr, array.shape, array.strides, array.dtype)
+        assert (again.get() == expected).all()
+
+
+class Lends:
+    """An array of somebody else."""
+
+    def __init__(self, capsule, device=(2, 0)):
+        self.capsule, self.device = capsule, device
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, **_):
+        return self.capsule
+
+
+def test_the_memory_is_kept_until_the_last_array_is_gone(gpu):
+    array = gpuarray.to_gpu(np.arange(1000, dtype=np.float32))
+    alive = weakref.ref(array.gpudata)
+    capsule = array.__dlpack__()
+    del array
+    gc.collect()
+    assert alive() is not None
+    taken = gpuarray.from_dlpack(Lends(capsule))
+    del capsule
+    part = taken[10:20]
+    del taken
+    gc.collect()
+    assert (part.get() == np.arange(10, 20)).all()
+    part.fill(7)
+    assert alive() is not None
+    del part
+    gc.collect()
+    assert alive() is None
+    # A capsule that nobody takes.
+    array = gpuarray.zeros(5, np.int32)
+    alive = weakref.ref(array.gpudata)
+    capsule = array.__dlpack__(max_version=(1, 0))
+    del array, capsule
+    gc.collect()
+    assert alive() is None
+
+
+def test_a_capsule_is_used_once(gpu):
+    lends = Lends(gpuarray.zeros(3, np.int32).__dlpack__())
+    gpuarray.from_dlpack(lends)
+    with pytest.raises(TypeError, match="one that nobody has used"):
+        gpuarray.from_dlpack(lends)
+
+
+def test_copies_are_made_where_they_are_asked_for(gpu):
+    array = gpuarray.to_gpu(np.arange(6, dtype=np.int32))
+    capsule = array.__dlpack__(copy=True, max_version=(1, 1))
+    tensor, flags = inside(capsule)
+    assert flags == 2 and tensor.data != array.ptr
+    same, copied = gpuarray.from_dlpack(array), gpuarray.from_dlpack(array, copy=True)
+    same.fill(9)
+    assert (array.get() == 9).all() and (copied.get() == np.arange(6)).all()
+    assert gpuarray.from_dlpack(array, copy=False).ptr == array.ptr
+
+
+def test_what_is_read_only_is_copied_or_refused(gpu):
+    array = gpuarray.to_gpu(np.arange(6, dtype=np.int32))
+
+    def read_only():
+        capsule = array.__dlpack__(max_version=(1, 0))
+        get = ctypes.pythonapi.PyCapsule_GetPointer
+        get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+        Versioned.from_address(get(capsule, b"dltensor_versioned")).flags = 1
+        return Lends(capsule)
+
+    copied = gpuarray.from_dlpack(read_only())
+    assert copied.ptr != array.ptr and (copied.get() == np.arange(6)).all()
+    with pytest.raises(BufferError, match="read-only"):
+        gpuarray.from_dlpack(read_only(), copy=False)
+
+
+def test_the_host_gets_a_copy(gpu):
+    given = np.arange(6, dtype=np.int32).reshape(2, 3)
+    array = gpuarray.to_gpu(given)
+    home = np.from_dlpack(array.get())
+    assert (home == given).all()
+    capsule = array.__dlpack__(dl_device=(1, 0))
+    assert tuple(inside(capsule)[0].device) == (1, 0)
+    with pytest.raises(BufferError, match="without a copy"):
+        array.__dlpack__(dl_device=(1, 0), copy=False)
+    with pytest.raises(ValueError, match="memory of the host has none"):
+        array.__dlpack__(dl_device=(1, 0), stream=1)
+    with pytest.raises(BufferError, match=r"cannot be given for \(2, 99\)"):
+        array.__dlpack__(dl_device=(2, 99))
+    with pytest.raises(BufferError, match="to_gpu copies"):
+        gpuarray.from_dlpack(given)
+    with pytest.raises(TypeError, match="has no __dlpack__"):
+        gpuarray.from_dlpack(object())
+
+
+def test_streams_are_the_protocols(gpu):
+    array = gpuarray.zeros(4, np.float32)
+    own = cuda.Stream()
+    for stream in (None, -1, 1, 2, own.handle):
+        array.__dlpack__(stream=stream)
+    with pytest.raises(ValueError, match="stream 0 is ambiguous"):
+        array.__dlpack__(stream=0)
+    with pytest.raises(ValueError, match="stream -2"):
+        array.__dlpack__(stream=-2)
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0, 2)])
+def test_arrays_of_nothing(gpu, shape):
+    array = gpuarray.zeros(shape, np.float64)
+    assert array.__dlpack_device__()[0] == 2
+    again = gpuarray.from_dlpack(array)
+    assert (again.shape, again.dtype, again.ptr, again.gpudata) == (shape, np.float64, 0, None)
+    assert again.get().shape == shape
+
+
+def test_what_has_no_counterpart_is_refused(gpu):
+    with pytest.raises(TypeError, match="has no DLPack type"):
+        gpuarray.zeros(3, np.dtype([("a", "i4"), ("b", "f4")])).__dlpack__()
+    with pytest.raises(Exception, match="not aligned"):
+        gpuarray.zeros(16, np.uint8)[1:9].view(np.float32).__dlpack__()
+
+
+def test_brain_floats(gpu):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    array = gpuarray.to_gpu(np.arange(5).astype(ml_dtypes.bfloat16))
+    tensor, _ = inside(array.__dlpack__())
+    assert (tensor.code, tensor.bits) == (4, 16)
+    again = gpuarray.from_dlpack(array)
+    assert again.dtype == ml_dtypes.bfloat16 and (again.get() == np.arange(5)).all()
+
+
+def test_objects_of_ulib_share_their_memory(gpu):
+    numbers = uLib.FloatCollection(np.arange(10, dtype=np.float32))
+    numbers.PreferredDevice = "Device"
+    shared = gpuarray.from_dlpack(numbers)
+    assert (shared.get() == np.arange(10)).all()
+    shared[2:4].fill(-1)
+    del shared
+    assert np.asarray(numbers).tolist() == [0, 1, -1, -1, 4, 5, 6, 7, 8, 9]
+    copied = uLib.FloatCollection(gpuarray.to_gpu(np.arange(3, dtype=np.float32)))
+    assert np.asarray(copied).tolist() == [0, 1, 2]
+
+
+def test_a_consumers_stream_comes_after_the_work(fake):
+    array = gpuarray.zeros(64, np.uint8)
+    first, second = cuda.Stream(1), cuda.Stream(1)
+    array.fill(3, stream=first)
+    waits = fake.count("cuStreamWaitEvent")
+    array.__dlpack__(stream=second.handle)
+    assert fake.count("cuStreamWaitEvent") == waits + 1
+    array.fill(4, stream=first)
+    waits = fake.count("cuStreamWaitEvent")
+    array.__dlpack__(stream=-1)
+    assert fake.count("cuStreamWaitEvent") == waits
+
+
+def test_no_call_that_fails_leaves_anything_behind(fake):
+    def program():
+        array = gpuarray.to_gpu(np.arange(20, dtype=np.int16))
+        taken = gpuarray.from_dlpack(array[::2])
+        assert (taken.get() == np.arange(0, 20, 2)).all()
+        array.__dlpack__(copy=True, stream=2)
+
+    program()
+    fake("reset")
+    program()
+    calls = fake.count()
+    failed = 0
+    for nth in range(1, calls + 1):
+        fake("reset")
+        fake(f"fail *:{nth}:999")
+        try:
+            program()
+        except cuda.Error:
+            failed += 1
+    fake("reset")
+    assert failed > 3
+    program()
+
+
+@pytest.mark.real
+def test_torch_shares_the_memory_both_ways(consumer):
+    torch = consumer("torch")
+    array = gpuarray.to_gpu(np.arange(12, dtype=np.float32).reshape(3, 4))
+    tensor = torch.from_dlpack(array[:, 1:])
+    tensor += 1
+    torch.cuda.synchronize()
+    expected = np.arange(12, dtype=np.float32).reshape(3, 4)
+    expected[:, 1:] += 1
+    assert (array.get() == expected).all()
+    made = torch.arange(6, dtype=torch.int64, device="cuda").reshape(2, 3).T
+    shared = gpuarray.from_dlpack(made)
+    assert shared.ptr == made.data_ptr() and (shared.get() == np.arange(6).reshape(2, 3).T).all()
+    shared.fill(5)
+    cuda.Context.synchronize()
+    assert (made == 5).all().item()
+    half = torch.ones(3, dtype=torch.bfloat16, device="cuda")
+    if importable("ml_dtypes"):
+        assert gpuarray.from_dlpack(half).get().astype(float).tolist() == [1, 1, 1]
+
+
+@pytest.mark.real
+def test_cupy_shares_the_memory_both_ways(consumer):
+    cupy = consumer("cupy")
+    array = gpuarray.to_gpu(np.arange(6, dtype=np.float64))
+    theirs = cupy.from_dlpack(array)
+    theirs *= 2
+    assert (array.get() == 2 * np.arange(6)).all()
+    assert (gpuarray.from_dlpack(cupy.arange(4, dtype=np.int8)).get() == np.arange(4)).all()
+
+
+@pytest.mark.real
+def test_jax_arrays_come_as_copies(consumer):
+    jax = consumer("jax")
+    given = jax.numpy.arange(5, dtype=jax.numpy.float32)
+    assert (gpuarray.from_dlpack(given).get() == np.arange(5)).all()
+
+
+def importable(name):
+    import importlib.util
+
+    return importlib.util.find_spec(name) is not None
