@@ -196,7 +196,7 @@ fn headers_may_have_the_declarations() {
     // A template of the program's own stays what it is, and an image of before is not taken for the new one.
     fs::write(
         &more,
-        "template <class T> struct surface { T x; };\nsurface<float> plain(float x);\n",
+        "template <class T> struct surface { T x; };\n__device__ surface<float> plain(float x);\n",
     )
     .unwrap();
     let source = "#include <tables.h>\n__device__ surface<float> written;\n__global__ void f(float *a) { a[0] = written.x; }\n";
