@@ -76,8 +76,12 @@ def main():
     except Exception as error:
         return f"OpenGL gives no context: {error}"
     with context:
-        if cuda.Context.get_device() not in gl.gl_devices():
-            return f"OpenGL is drawn by {context.info['GL_RENDERER']}, not by the GPU that has the volume"
+        elsewhere = f"OpenGL is drawn by {context.info['GL_RENDERER']}, not by the GPU that has the volume"
+        try:
+            if cuda.Context.get_device() not in gl.gl_devices():
+                return elsewhere
+        except cuda.Error as error:
+            return f"{elsewhere} ({error})"
         try:
             colour = cuda.SourceModule(KERNEL, no_extern_c=True).get_function("colour")
         except cuda.RuntimeError as error:

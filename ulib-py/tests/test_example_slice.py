@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -45,6 +46,13 @@ def test_without_moderngl_or_its_context_it_says_so(gpu, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines()[-1] == "nothing is drawn: OpenGL gives no context: no display"
     assert not (tmp_path / "slice.png").exists()
+
+
+def test_the_kernel_compiles(nvrtc):
+    from uLib.cuda import compiler
+
+    source = re.search(r'^KERNEL = """\n(.*?)^"""', EXAMPLE.read_text(), re.MULTILINE | re.DOTALL)[1]
+    assert b"sust.b.2d" in compiler.compile(source, no_extern_c=True, arch="compute_75", target="ptx", cache_dir=False)
 
 
 def expected(grid, low, high):

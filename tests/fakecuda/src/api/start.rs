@@ -5,7 +5,7 @@ use crate::control;
 use crate::errors;
 use crate::gate::{code, entries, mark_initialised};
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use ulib_device::sys::{CUdriverProcAddressQueryResult, CUresult, cuuint64_t};
+use ulib_device::sys::{CUdriverProcAddressQueryResult, CUresult, CUuuid, cuuint64_t};
 
 /// The address for a base name or a full one, the newest variant that the asked version has.
 fn address_of(symbol: &CStr, version: c_int) -> *mut c_void {
@@ -42,6 +42,11 @@ entries! {
 
     fn cuDriverGetVersion[version](version: *mut c_int) Nothing |_call| {
         version.put(control::version())
+    }
+
+    /// No table is there. Compilers from CUDA 12.9 on ask for one, and take a driver without the call for one that gave it.
+    fn cuGetExportTable[](_table: *mut *const c_void, _id: *const CUuuid) Nothing |_call| {
+        Err(code::NOT_FOUND)
     }
 
     fn cuGetErrorName[text](error: CUresult, text: *mut *const c_char) Nothing |_call| {
