@@ -21,12 +21,12 @@ mod pools;
 mod query;
 mod sides;
 mod slot;
-mod strided;
+pub(super) mod strided;
 pub(super) mod transfer;
 
 use pyo3::prelude::*;
 
-/// Adds the classes and functions of this folder to `uLib.cuda._native`.
+/// Adds the classes and functions of this folder to `uLib.cuda._native_memory`, but for the copies of rows and slices ([`strided`]).
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<device::DeviceAllocation>()?;
     module.add_class::<pointer::PointerHolderBase>()?;
@@ -38,7 +38,6 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<managed::ManagedAllocation>()?;
     ipc::register(module)?;
     dlpack::register(module)?;
-    strided::register(module)?;
     peer::register(module)?;
     query::register(module)?;
     copies::register(module)?;

@@ -16,7 +16,8 @@ use super::{pending, transfer};
 use crate::cuda::context::PyContext;
 use crate::cuda::errors::IntoCudaResult;
 
-pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+/// Adds the classes of this file to `uLib.cuda._native_blocks`.
+pub(in crate::cuda) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Memcpy2D>()?;
     module.add_class::<Memcpy3D>()?;
     module.add_class::<Memcpy3DPeer>()

@@ -13,7 +13,7 @@ mod values;
 
 use pyo3::prelude::*;
 
-/// Adds the classes and functions of this folder to `uLib.cuda._native`.
+/// Adds the classes and functions of this folder to `uLib.cuda._native_modules`.
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<modules::Module>()?;
     module.add_class::<linker::Linker>()?;

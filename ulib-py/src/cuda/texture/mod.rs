@@ -17,7 +17,7 @@ pub(crate) use object::PyTexture;
 
 use pyo3::prelude::*;
 
-/// Adds the classes and functions of this folder to `uLib.cuda._native`.
+/// Adds the classes and functions of this folder to `uLib.cuda._native_textures`.
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyArray>()?;
     module.add_class::<mipmap::PyMipmappedArray>()?;
