@@ -261,6 +261,13 @@ def test_orders_and_axes_that_are_none(gpu):
             make(numbers((3, 4)), "A")
         with pytest.raises(cuda.LogicError, match="1 axes"):
             make(numbers(4), "C")
+        for shape in ((0, 4), (4, 0), (0, 0)):
+            with pytest.raises(cuda.LogicError, match="has no elements"):
+                make(numbers(shape), "C")
+    view = OnDevice(numbers((4, 4)))
+    view.__cuda_array_interface__ |= {"strides": (4,)}
+    with pytest.raises(cuda.LogicError, match="1 axes, of an array of shape"):
+        cuda.gpuarray_to_array(view, "C")
 
 
 @pytest.mark.parametrize("channels", [1, 2, 4])

@@ -187,6 +187,83 @@ def test_arrays_of_nothing(gpu, shape):
     assert again.get().shape == shape
 
 
+class Managed(ctypes.Structure):
+    _fields_ = [("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+class Forged:
+    """An array of somebody who says anything: ``shape`` and ``strides`` at ``data``."""
+
+    def __init__(self, data, shape, strides=None, *, kind=(2, 32, 1), offset=0, device=2, ndim=None):
+        make = ctypes.pythonapi.PyCapsule_New
+        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        self.deleted = 0
+        self.deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.delete)
+        self.numbers = [(ctypes.c_int64 * max(1, len(n)))(*n) if n is not None else None for n in (shape, strides)]
+        tensor = Tensor(data=data, ndim=len(shape) if ndim is None else ndim, byte_offset=offset)
+        tensor.device[0], (tensor.code, tensor.bits, tensor.lanes) = device, kind
+        tensor.shape, tensor.strides = (ctypes.cast(n, ctypes.POINTER(ctypes.c_int64)) for n in self.numbers)
+        self.managed = Managed(tensor, None, ctypes.cast(self.deleter, ctypes.c_void_p))
+        self.capsule = make(ctypes.addressof(self.managed), b"dltensor", None)
+
+    def delete(self, _):
+        self.deleted += 1
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+    def __dlpack__(self, **_):
+        return self.capsule
+
+
+MOST = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("at", "arguments", "keywords", "said"),
+    [
+        (0, ((2, 4), (MOST, 1)), {}, "too large"),
+        (0, ((8,), (-1,)), {}, "the driver knows none there|is not inside its memory"),
+        (0, ((-4,),), {}, "shape is -4"),
+        (0, ((MOST, MOST),), {}, "too large"),
+        (0, ((4,),), {"offset": 2**64 - 1}, "beyond every address"),
+        (0, ((1000,),), {}, "is not inside its memory"),
+        (2, ((4,),), {}, "is not aligned"),
+        (0, ((4,),), {"kind": (2, 32, 4)}, "4 lanes"),
+        (0, ((4,),), {"kind": (77, 32, 1)}, "code 77"),
+        (0, ((4,),), {"kind": (2, 0, 1)}, "0 bits"),
+        (0, ((4,),), {"ndim": -1}, "ndim is -1"),
+        (0, ((4,),), {"device": 1}, "memory of kind 1"),
+    ],
+)
+def test_what_capsules_claim_is_checked(gpu, at, arguments, keywords, said):
+    memory = cuda.to_device(np.arange(64, dtype=np.float32))
+    forged = Forged(int(memory) + at, *arguments, **keywords)
+    with pytest.raises((ValueError, TypeError, OverflowError, BufferError), match=said):
+        gpuarray.from_dlpack(forged)
+    # Whatever it was, its owner is told.
+    assert forged.deleted == 1
+    nowhere = Forged(0, (4,))
+    with pytest.raises(cuda.LogicError, match="the driver knows none there"):
+        gpuarray.from_dlpack(nowhere)
+    assert nowhere.deleted == 1
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "want"),
+    [((1, 4), (MOST, 1), (4, 4)), ((1, 4), (-MOST - 1, 1), (4, 4)), ((0, 5), (-3, MOST), (-12, 4)), ((4,), None, (4,)), ((), None, ())],
+)
+def test_strides_that_mean_nothing_may_be_anything(gpu, shape, strides, want):
+    memory = cuda.to_device(np.arange(64, dtype=np.float32))
+    forged = Forged(int(memory), shape, strides)
+    found = gpuarray.from_dlpack(forged)
+    assert (found.shape, found.strides) == (shape, want)
+    assert (found.get() == np.arange(64, dtype=np.float32)[: found.size].reshape(shape)).all()
+    del found
+    gc.collect()
+    assert forged.deleted == 1
+
+
 def test_what_has_no_counterpart_is_refused(gpu):
     with pytest.raises(TypeError, match="has no DLPack type"):
         gpuarray.zeros(3, np.dtype([("a", "i4"), ("b", "f4")])).__dlpack__()

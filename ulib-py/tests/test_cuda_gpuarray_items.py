@@ -12,7 +12,7 @@ from uLib.cuda.gpuarray import GPUArray
 KEYS = [
     np.s_[2], np.s_[-1], np.s_[1:3], np.s_[3:1], np.s_[::-1], np.s_[::2, ::-2], np.s_[..., 0], np.s_[1, ..., 2], np.s_[None],
     np.s_[:, None, 1:], np.s_[..., None], np.s_[()], np.s_[...], np.s_[1, 2, 3], np.s_[-1:-4:-2, 1], np.s_[10:], np.s_[:, :, 5:1:-3],
-    np.s_[np.int32(1), np.uint8(0)], np.s_[np.array(2)], np.s_[-100:100:3], np.s_[0:0, ::-1], np.s_[None, ..., None, 2:3, None],
+    np.s_[: -(2**70) : -(2**69)], np.s_[2**70 :, 1], np.s_[np.int32(1), np.uint8(0)], np.s_[np.array(2)], np.s_[-100:100:3], np.s_[0:0, ::-1], np.s_[None, ..., None, 2:3, None],
 ]  # fmt: skip
 
 

@@ -1,7 +1,11 @@
 """Texture and surface references: what is bound to them, and what is refused."""
 
 import ctypes
+import gc
+import itertools
 import operator
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -215,3 +219,100 @@ def test_handles_are_integers_of_64_bits(gpu):
     texture = cuda.TextureObject(plane())
     packed = ctypes.c_uint64(operator.index(texture))
     assert packed.value == texture.handle
+
+
+def test_threads_bind_and_launch_at_once(gpu):
+    program = Program()
+    reference = program.texref()
+    arrays = [plane() for _ in range(3)]
+    reference.set_array(arrays[0])
+    stop, failures = threading.Event(), []
+
+    def repeated(work):
+        def run():
+            try:
+                for number in itertools.count():
+                    if stop.is_set():
+                        return
+                    work(number)
+            except Exception as error:  # noqa: BLE001
+                failures.append(error)
+
+        return threading.Thread(target=run)
+
+    streams = [None, cuda.Stream(), cuda.Stream()]
+    threads = [repeated(lambda n: reference.set_array(arrays[n % 3]))]
+    threads += [repeated(lambda n: reference.set_flags(n % 4)), *(repeated(lambda _, s=s: reference._use(s)) for s in streams)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.3)
+    stop.set()
+    for thread in threads:
+        thread.join(60)
+    assert not failures
+    # What was bound last is what a launch reads.
+    reference.set_array(arrays[1])
+    reference._use()
+    cuda.Context.synchronize()
+    assert program.held() == reference._object.handle
+
+
+def test_what_is_bound_while_an_object_is_made_is_not_forgotten(gpu):
+    program = Program()
+    reference = program.texref()
+    first, second = plane(), plane()
+    reference.set_array(first)
+    maker = reference._maker
+
+    def late():
+        make = maker()
+
+        def bound_meanwhile():
+            reference._maker = maker
+            made = make()
+            reference.set_array(second)
+            return made
+
+        return bound_meanwhile
+
+    reference._maker = late
+    reference._use()
+    held = program.held()
+    reference._use()
+    cuda.Context.synchronize()
+    assert program.held() == reference._object.handle != held
+
+
+def test_no_call_that_fails_leaves_anything_bound_by_half(fake):
+    def script():
+        program = Program()
+        reference = program.texref()
+        memory = cuda.to_device(np.arange(1024, dtype=np.float32))
+        reference.set_address(memory, 4096)
+        reference._use()
+        descr = cuda.ArrayDescriptor()
+        descr.width, descr.height, descr.format = 100, 4, cuda.array_format.FLOAT
+        reference.set_address_2d(memory, descr, 512)
+        reference._use()
+        reference.set_array(plane())
+        reference._use()
+        assert program.held() == reference._object.handle
+
+    def objects():
+        gc.collect()
+        return {name: count for name, count in cuda.live_objects().items() if "texture" in name.lower() or "array" in name.lower()}
+
+    script()
+    before = objects()
+    fake("reset")
+    script()
+    calls, failed = fake.count(), 0
+    for nth in range(1, calls + 1):
+        fake("reset")
+        fake(f"fail *:{nth}:999")
+        try:
+            script()
+        except cuda.Error:
+            failed += 1
+    fake("reset")
+    assert failed > 10 and objects() == before

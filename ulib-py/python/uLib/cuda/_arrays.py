@@ -113,6 +113,8 @@ def _sizes(op: str, shape: tuple[int, ...], order: str, axes: tuple[int, ...]) -
     if len(shape) not in axes:
         allowed = " or ".join(map(str, axes))
         raise LogicError(f"{op}: an array of {len(shape)} axes, expected {allowed}")
+    if 0 in shape:
+        raise LogicError(f"{op}: an array of shape {shape} has no elements, and an Array at least one")
     return shape if order == "C" else shape[::-1]
 
 
@@ -201,6 +203,8 @@ def gpuarray_to_array(gpuarray: Any, order: str, allowSurfaceBind: bool = False)
     strides = seen.get("strides")
     if strides is None:
         strides = tuple(dtype.itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    if len(strides) != len(shape):
+        raise LogicError(f"{op}: strides {strides} of {len(strides)} axes, of an array of shape {shape}")
     lengths, steps = (shape, tuple(strides)) if order == "C" else (shape[::-1], tuple(strides)[::-1])
     pitches = _pitches(dtype, lengths, steps)
     if pitches == (lengths[-1] * dtype.itemsize, lengths[-2]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -92,7 +93,9 @@ def indexed(shape: Ints, strides: Ints, key: Any) -> tuple[int, Ints, Ints]:
         elif isinstance(entry, slice):
             chosen = range(shape[axis])[entry]
             lengths.append(len(chosen))
-            steps.append(strides[axis] * chosen.step)
+            step = strides[axis] * chosen.step
+            # One element is not stepped from, and no step is wider than memory.
+            steps.append(step if len(chosen) > 1 or abs(step) <= sys.maxsize else strides[axis])
             if chosen:
                 offset += strides[axis] * chosen.start
             axis += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import math
 import operator
+import threading
 import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
@@ -225,6 +226,7 @@ class DebugMemoryPool(_native.DeviceMemoryPool):
         self.interactive = interactive
         self.logfile = logfile
         self._sizes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._lock = threading.Lock()
 
     def allocate(self, size: int, stream: Any = None) -> Any:
         """A block for ``size`` bytes, as of any pool, after a description of the request."""
@@ -240,12 +242,16 @@ class DebugMemoryPool(_native.DeviceMemoryPool):
             f"{self.managed_bytes} bytes in all; device: {free} of {total} bytes free",
             file=out,
         )
-        sizes = collections.Counter(size for block, size in list(self._sizes.items()) if _is_alive(block))
+        with self._lock:
+            known = list(self._sizes.items())
+        sizes = collections.Counter(size for block, size in known if _is_alive(block))
+        del known
         if sizes:
             print(f"  in use: {', '.join(f'{count} x {size} bytes' for size, count in sorted(sizes.items()))}", file=out)
         if self.interactive:
             input("  Enter to go on")
         block = super().allocate(size, stream)
-        self._sizes[block] = operator.index(size)
+        with self._lock:
+            self._sizes[block] = operator.index(size)
         print(f"  -> {int(block):#x}", file=out)
         return block

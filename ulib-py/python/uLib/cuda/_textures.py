@@ -6,7 +6,10 @@ holds the number of a texture or surface object. What is bound to the reference 
 
 from __future__ import annotations
 
+import functools
 import operator
+import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._arrays import ArrayDescriptor, matrix_to_array
@@ -48,7 +51,10 @@ class _Reference:
         self._address = 0
         self._module: Any = None
         self._object: TextureObject | SurfaceObject | None = None
-        self._changed = True
+        # How often something was bound, and how often that was when the object was made. Threads bind and launch at once: the first
+        # lock is held for moments only, the second one while the variable is written, which may wait for the device.
+        self._version, self._made = 1, 0
+        self._lock, self._writing = threading.Lock(), threading.Lock()
         # The streams that have read the variable since it was written for all, and the one that a write waits in.
         self._readers: set[int] = set()
         self._written_in: int | None = None
@@ -60,7 +66,8 @@ class _Reference:
             raise LogicError(f"{type(self).__name__}: the variable {name!r} has {size} bytes; a reference has 8")
         self._module, self._name, self._address = module, name, int(address)
 
-    def _make(self) -> TextureObject | SurfaceObject:
+    def _maker(self) -> Callable[[], TextureObject | SurfaceObject]:
+        """What makes the object of what is bound now."""
         raise NotImplementedError
 
     def _is_bound(self) -> bool:
@@ -76,15 +83,18 @@ class _Reference:
         if self._name is None:
             raise LogicError(f"{type(self).__name__}: it belongs to no program; get_texref and get_surfref of a module give one that does")
         here = _number(stream)
-        if self._changed or self._object is None:
-            made = self._make()
-            self._write(made.handle, stream, here)
-            # The object before goes now, after a wait for the kernels that use it.
-            self._object, self._changed = made, False
-        elif self._written_in not in (None, here):
-            Context.synchronize()
-            self._written_in = None
-        self._readers.add(here)
+        with self._writing:
+            if self._made != self._version:
+                with self._lock:
+                    version, make = self._version, self._maker()
+                made = make()
+                self._write(made.handle, stream, here)
+                # The object before goes now, after a wait for the kernels that use it.
+                self._object, self._made = made, version
+            elif self._written_in not in (None, here):
+                Context.synchronize()
+                self._written_in = None
+            self._readers.add(here)
 
     def _write(self, handle: int, stream: Any, here: int) -> None:
         if self._readers <= {here} and self._written_in in (None, here):
@@ -129,9 +139,10 @@ class TextureReference(_Reference):
     def set_array(self, array: Array) -> None:
         """Binds an array, whose format it takes over."""
         descr = _array("TextureReference.set_array", array).get_descriptor()
-        self._array, self._memory, self._keep = array, None, None
-        self._format, self._channels = descr.format, descr.num_channels
-        self._changed = True
+        with self._lock:
+            self._array, self._memory, self._keep = array, None, None
+            self._format, self._channels = descr.format, descr.num_channels
+            self._version += 1
 
     def get_array(self) -> Array:
         """The array that is bound."""
@@ -153,9 +164,10 @@ class TextureReference(_Reference):
             raise LogicError(
                 f"TextureReference.set_address: devptr is {address:#x}, expected a multiple of {alignment} bytes, or allow_offset"
             )
-        self._array, self._keep = None, devptr
-        self._memory = {"resource": address - offset if offset else devptr, "bytes": length + offset}
-        self._changed = True
+        with self._lock:
+            self._array, self._keep = None, devptr
+            self._memory = {"resource": address - offset if offset else devptr, "bytes": length + offset}
+            self._version += 1
         return offset
 
     def set_address_2d(self, devptr: Any, descr: ArrayDescriptor, pitch: int) -> None:
@@ -168,9 +180,10 @@ class TextureReference(_Reference):
             TextureObject(format=int(found), num_channels=channels, **memory).close()
         except (IndexError, LogicError) as error:
             raise LogicError(f"TextureReference.set_address_2d: {error}") from None
-        self._array, self._keep, self._memory = None, devptr, memory
-        self._format, self._channels = found, channels
-        self._changed = True
+        with self._lock:
+            self._array, self._keep, self._memory = None, devptr, memory
+            self._format, self._channels = found, channels
+            self._version += 1
 
     def get_address(self) -> int:
         """The address of the memory that is bound: where the device begins to read."""
@@ -183,8 +196,9 @@ class TextureReference(_Reference):
         found, channels = array_format(fmt), operator.index(num_components)
         if int(found) not in _ITEM or channels not in (1, 2, 4):
             raise LogicError(f"TextureReference.set_format: {channels} components of {found!r} are no texel")
-        self._format, self._channels = found, channels
-        self._changed = True
+        with self._lock:
+            self._format, self._channels = found, channels
+            self._version += 1
 
     def get_format(self) -> tuple[array_format, int]:
         """What texels are: the type of each number, and how many there are."""
@@ -192,8 +206,10 @@ class TextureReference(_Reference):
 
     def set_address_mode(self, dim: int, am: int) -> None:
         """What lies beyond the edges along one axis."""
-        self._address_modes[_axis(dim)] = _known(address_mode, am)
-        self._changed = True
+        axis, mode = _axis(dim), _known(address_mode, am)
+        with self._lock:
+            self._address_modes[axis] = mode
+            self._version += 1
 
     def get_address_mode(self, dim: int) -> address_mode:
         """What lies beyond the edges along one axis."""
@@ -201,8 +217,9 @@ class TextureReference(_Reference):
 
     def set_filter_mode(self, fm: int) -> None:
         """What lies between texels."""
-        self._filter = _known(filter_mode, fm)
-        self._changed = True
+        mode = _known(filter_mode, fm)
+        with self._lock:
+            self._filter, self._version = mode, self._version + 1
 
     def get_filter_mode(self) -> filter_mode:
         """What lies between texels."""
@@ -214,8 +231,8 @@ class TextureReference(_Reference):
         number = operator.index(flags)
         if number & ~(TRSF_READ_AS_INTEGER | TRSF_NORMALIZED_COORDINATES):
             raise LogicError(f"TextureReference.set_flags: flags is {number}, expected 0 to 3")
-        self._flags = number
-        self._changed = True
+        with self._lock:
+            self._flags, self._version = number, self._version + 1
 
     def get_flags(self) -> int:
         """The flags."""
@@ -224,7 +241,7 @@ class TextureReference(_Reference):
     def _is_bound(self) -> bool:
         return self._array is not None or self._memory is not None
 
-    def _make(self) -> TextureObject:
+    def _maker(self) -> Callable[[], TextureObject]:
         how: dict[str, Any] = {
             "address_mode": [int(mode) for mode in self._address_modes],
             "filter_mode": int(self._filter),
@@ -232,14 +249,14 @@ class TextureReference(_Reference):
             "normalized_coords": bool(self._flags & TRSF_NORMALIZED_COORDINATES),
         }
         if self._array is not None:
-            return TextureObject(self._array, **how)
+            return functools.partial(TextureObject, self._array, **how)
         if self._memory is None:
             raise LogicError(f"TextureReference: nothing is bound to {self._name!r}; set_array, set_address and set_address_2d do")
         what = dict(self._memory)
         resource, length = what.pop("resource"), what.pop("bytes", None)
         if length is not None:
             what["width"] = length // (_ITEM[int(self._format)] * self._channels)
-        return TextureObject(resource, format=int(self._format), num_channels=self._channels, **what, **how)
+        return functools.partial(TextureObject, resource, format=int(self._format), num_channels=self._channels, **what, **how)
 
 
 class SurfaceReference(_Reference):
@@ -257,7 +274,8 @@ class SurfaceReference(_Reference):
             raise LogicError(f"SurfaceReference.set_array: flags is {flags}, expected 0")
         if not _array("SurfaceReference.set_array", array).get_descriptor_3d().flags & 2:
             raise LogicError("SurfaceReference.set_array: array was made without array3d_flags.SURFACE_LDST")
-        self._array, self._changed = array, True
+        with self._lock:
+            self._array, self._version = array, self._version + 1
 
     def get_array(self) -> Array:
         """The array that is bound."""
@@ -268,10 +286,10 @@ class SurfaceReference(_Reference):
     def _is_bound(self) -> bool:
         return self._array is not None
 
-    def _make(self) -> SurfaceObject:
+    def _maker(self) -> Callable[[], SurfaceObject]:
         if self._array is None:
             raise LogicError(f"SurfaceReference: nothing is bound to {self._name!r}; set_array does")
-        return SurfaceObject(self._array)
+        return functools.partial(SurfaceObject, self._array)
 
 
 def _axis(dim: int) -> int:

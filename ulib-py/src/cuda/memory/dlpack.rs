@@ -180,7 +180,8 @@ fn dlpack_import(object: &Bound<'_, PyAny>) -> PyResult<Imported> {
     let strides = layout
         .strides()
         .iter()
-        .map(|&stride| stride * size as isize)
+        // One that is too large belongs to an axis of one element, or to an array that is refused below.
+        .map(|&stride| stride.checked_mul(size as isize).unwrap_or(size as isize))
         .collect();
     let memory = match layout.span() {
         None => None,
