@@ -25,6 +25,8 @@ mod events;
 mod faults;
 #[path = "driver/gl.rs"]
 mod gl;
+#[path = "driver/graph_owners.rs"]
+mod graph_owners;
 #[path = "driver/graphs.rs"]
 mod graphs;
 #[path = "driver/launching.rs"]

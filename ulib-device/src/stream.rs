@@ -250,6 +250,12 @@ impl Stream {
         PER_THREAD_ID | (u64::from(self.0.device.ordinal()) << 48) | thread
     }
 
+    /// Whether there are clones: those of others, or of memory that remembers its uses.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
     /// Whether it is the default stream that waits for others and lets them wait.
     pub(crate) fn is_legacy(&self) -> bool {
         matches!(self.0.raw, 0 | LEGACY)
@@ -425,7 +431,8 @@ pub(crate) fn check_wait(table: &Table, call: &'static str, status: CUresult) ->
     }
 }
 
-fn capturing(op: &'static str) -> Error {
+/// The named error for an operation that waits for something that is being captured.
+pub(crate) fn capturing(op: &'static str) -> Error {
     Error::busy(
         op,
         "a stream of this device is being captured into a graph, and nothing may wait for it",

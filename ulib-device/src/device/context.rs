@@ -2,6 +2,7 @@
 
 use super::{Device, Inner};
 use crate::driver::{Driver, check, forked, relaxed_capture};
+use crate::graph::captures_on;
 use crate::stream::{self, Stream};
 use crate::sys::{CUcontext, CUdevice, CUresult};
 use std::cell::Cell;
@@ -68,16 +69,19 @@ impl Device {
     /// Waits for all work of this process on this device, whoever queued it and on whichever stream.
     ///
     /// # Errors
-    /// Kind `Busy` while a stream of this device is being captured into a graph. When the default stream waits for that
-    /// stream, the capture goes on unharmed. Of a capture of a non-blocking stream the driver tells nothing before the
-    /// call, and ends it with the call: waiting for a device beside captures on its non-blocking streams is for those
-    /// who can lose them.
+    /// Kind `Busy` while a stream of this device is being captured into a graph. A capture by [`Stream::capture`] goes on
+    /// unharmed, and so does any other one of a stream that the default stream waits for. Of another library's capture of a
+    /// non-blocking stream the driver tells nothing before the call, and ends it with the call: waiting for a device beside
+    /// those is for who can lose them.
     ///
     /// Otherwise whatever the driver says, which includes the failure of any kernel before, whosever it was; kind
     /// `Forked` in a forked child.
     pub fn synchronize(&self) -> Result<()> {
         let context = self.bind()?;
         stream::not_capturing_in("synchronize", &Stream::legacy(self), &context)?;
+        if captures_on(self) {
+            return Err(stream::capturing("synchronize"));
+        }
         let table = self.table();
         let launched = self.recent().launched();
         // SAFETY: this device's context is current, by the guard.

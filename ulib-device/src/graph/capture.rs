@@ -1,6 +1,6 @@
 //! Capture of a stream: what is put into it is written down instead of run.
 
-use super::kept::{Kept, Registered, capture_of};
+use super::kept::{Owners, Registered, Start, number_of};
 use super::{Graph, Inner};
 use crate::driver::{check, forked, missing_entry};
 use crate::report::{Counted, Kind};
@@ -9,22 +9,24 @@ use crate::sys::{CUgraph, CUresult, CUstreamCaptureMode};
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use ulib_core::{Error, ErrorKind, Result};
 
 /// A stream whose work is written down into a graph, until [`finish`](Self::finish); dropped without that, the work is
 /// forgotten.
 ///
-/// Other threads go on as if there were no capture. On this thread what has to wait for the stream is refused. Streams
+/// Other threads go on as if there were no capture; what has to wait for the stream, or for the whole device, is refused. Streams
 /// that wait for an event of a captured one become part of the capture, and have to be waited for by it again in the same
-/// way before the end.
+/// way before the end. The capture may end on any thread.
 ///
 /// What the work uses lives as long as the graph: either it is borrowed ([`reads`](Self::reads), [`writes`](Self::writes)),
-/// so that the compiler sees to it, or given away ([`keep`](Self::keep)).
+/// so that the compiler sees to it, or given away ([`keep`](Self::keep)). Memory that remembers its uses
+/// ([`DeviceBytes`](crate::DeviceBytes), and arrays and textures) needs neither: dropped or closed, it is given back when the graph is
+/// gone.
 #[must_use = "the capture ends when this is dropped, and its work is forgotten"]
 pub struct Capture<'m> {
     stream: Stream,
-    kept: Arc<Kept>,
+    owners: Arc<Owners>,
     registered: Option<Registered>,
     /// Whether it has yet to be ended.
     open: bool,
@@ -77,24 +79,31 @@ impl Stream {
         let begin = table
             .cuStreamBeginCapture_v2
             .ok_or_else(|| missing_entry("cuStreamBeginCapture_v2", "10.1"))?;
-        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        // In the other modes no other thread could end it, and what may not be done meanwhile is refused in this one, too.
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        // Of captures that begin at once none may mark the default stream when another one is in its way.
+        let beginning = BEGINNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = Start::of(self)?;
         // SAFETY: the context is current by the guard; the stream is alive by the borrow.
         let status = unsafe { begin(self.handle(), mode) };
         check(table, "cuStreamBeginCapture_v2", status)?;
         let mut capture = Capture {
             stream: self.clone(),
-            kept: Arc::default(),
+            owners: Arc::default(),
             registered: None,
             open: true,
             memory: PhantomData,
         };
+        drop(beginning);
         // From here on the capture ends with its guard.
-        if let Some(number) = capture_of(self)? {
-            capture.registered = Some(Registered::new(number, &capture.kept));
+        if let Some(number) = number_of(self)? {
+            capture.registered = Some(Registered::new(number, &capture.owners, start));
         }
         Ok(capture)
     }
 }
+
+static BEGINNING: Mutex<()> = Mutex::new(());
 
 impl<'m> Capture<'m> {
     /// The stream.
@@ -105,7 +114,7 @@ impl<'m> Capture<'m> {
 
     /// Keeps `owner` alive as long as the graph.
     pub fn keep(&self, owner: impl Any + Send + Sync) {
-        self.kept.push(Box::new(owner));
+        self.owners.whole.push(Box::new(owner));
     }
 
     /// Borrows what the graph reads, as long as there is the graph.
@@ -121,9 +130,8 @@ impl<'m> Capture<'m> {
     /// Ends the capture: the graph of what was put into the stream.
     ///
     /// # Errors
-    /// Kind `Driver` when a call that no capture allows has spoiled it, when a stream that became part of it was not waited for,
-    /// or on another thread than the capture was begun on; kind `Forked` in a forked child. The stream is captured no more,
-    /// except after the last but one.
+    /// Kind `Driver` when a call that no capture allows has spoiled it, or when a stream that became part of it was not waited for;
+    /// kind `Forked` in a forked child. The stream is captured no more.
     pub fn finish(mut self) -> Result<Graph<'m>> {
         let ended = self.end();
         let spoilt = |error: Error| match error.kind() {
@@ -140,7 +148,7 @@ impl<'m> Capture<'m> {
         };
         Ok(Graph {
             inner: Arc::new(inner),
-            kept: Arc::clone(&self.kept),
+            owners: Arc::clone(&self.owners),
             memory: PhantomData,
         })
     }

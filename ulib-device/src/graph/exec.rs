@@ -1,7 +1,9 @@
 //! Graphs that are ready: launched, and changed without being made ready anew.
 
-use super::kept::Kept;
-use super::{Graph, Inner, Node, nodes_of};
+use super::kept::{Kept, Part};
+use super::node::{Node, nodes_of};
+use super::retired::{Mark, let_go, retire};
+use super::{Graph, Inner};
 use crate::device::{Device, same_device};
 use crate::driver::{check, forked, missing_entry};
 use crate::event::Event;
@@ -14,36 +16,86 @@ use crate::sys::{
     CUgraphExecUpdateResultInfo, CUresult, Table,
 };
 use core::ffi::c_void;
+use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use ulib_core::{Error, ErrorKind, Result};
 
 /// A graph that is ready to be launched.
 ///
-/// Dropping it waits for its launches, since what they use may go with it.
+/// Dropping it waits for its launches, since what they use may go with it. Where a capture is in the way of that, both are kept until
+/// the launches are known to be done.
 #[must_use = "it goes when it is dropped"]
 pub struct GraphExec<'m> {
+    /// Nothing when it has been given up.
+    inner: Option<Ready>,
+    /// The graph it was made from, whose nodes name its own.
+    origin: Arc<Inner>,
+    uses: Vec<Use>,
+    memory: PhantomData<&'m mut ()>,
+}
+
+/// The driver's object, and then what its work uses, in the order in which they have to go.
+struct Ready {
+    raw: Raw,
+    /// What the work uses, but for that of `parts`.
+    kept: Arc<Kept>,
+    /// What single pieces of work use, each with the node of `origin`, or 0 where that is not known.
+    parts: Vec<(usize, Arc<Part>)>,
+}
+
+struct Raw {
     device: Device,
     /// The driver's handle as an integer: it is only ever handed to the driver, so any thread may hold it; 0 when destroyed.
     raw: usize,
-    /// The graph it was made from, whose nodes name its own.
-    origin: Arc<Inner>,
-    /// What the work uses, and what it used before it was changed.
-    kept: Vec<Arc<Kept>>,
-    uses: Vec<Use>,
-    memory: PhantomData<&'m mut ()>,
     _counted: Counted,
+}
+
+impl Raw {
+    fn close(mut self) -> Result<()> {
+        let _context = self.device.bind()?;
+        let raw = std::mem::take(&mut self.raw);
+        destroy(self.device.table(), raw)
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        if self.raw == 0 || forked() {
+            return;
+        }
+        let bound = self.device.bind_to_end();
+        if let Err(error) = bound.and_then(|_context| destroy(self.device.table(), self.raw)) {
+            self.device.dropped_with(error);
+        }
+    }
 }
 
 /// A stream with launches that may not be done.
 struct Use {
     stream: Stream,
     /// After the last one, for streams that nobody vouches for.
-    after: Option<Event>,
+    after: Option<Arc<Event>>,
 }
 
 impl Use {
+    /// Its last launch so far.
+    fn mark(&self) -> Mark {
+        match &self.after {
+            Some(event) => Mark::After(Arc::clone(event)),
+            // An event that is recorded during a capture would stand for a part of the graph.
+            None => match self.stream.is_capturing() {
+                Ok(false) => self.stream.record().map_or_else(
+                    |_| Mark::Idle(self.stream.clone()),
+                    |event| Mark::After(Arc::new(event)),
+                ),
+                _ => Mark::Idle(self.stream.clone()),
+            },
+        }
+    }
+
     fn synchronize(&self) -> Result<()> {
         match &self.after {
             Some(event) => event.synchronize(),
@@ -64,27 +116,33 @@ impl<'m> GraphExec<'m> {
         // SAFETY: the context is current by the guard; the graph is alive by the borrow; the call writes one pointer.
         let status = unsafe { call(&raw mut raw, graph.handle(), 0) };
         check(table, "cuGraphInstantiateWithFlags", status)?;
+        let node = |part: &Arc<Part>| (part.node.load(Ordering::Relaxed), Arc::clone(part));
         Ok(Self {
-            device: device.clone(),
-            raw: raw as usize,
+            inner: Some(Ready {
+                raw: Raw {
+                    device: device.clone(),
+                    raw: raw as usize,
+                    _counted: Counted::new(Kind::GraphExec),
+                },
+                kept: Arc::clone(&graph.owners.whole),
+                parts: graph.owners.parts().iter().map(node).collect(),
+            }),
             origin: Arc::clone(&graph.inner),
-            kept: vec![Arc::clone(&graph.kept)],
             uses: Vec::new(),
             memory: PhantomData,
-            _counted: Counted::new(Kind::GraphExec),
         })
     }
 
     /// The device it is for.
     #[must_use]
     pub fn device(&self) -> &Device {
-        &self.device
+        &self.origin.device
     }
 
     /// The driver's handle, for calls this crate does not wrap; as an integer, `handle() as usize`.
     #[must_use]
     pub fn handle(&self) -> CUgraphExec {
-        self.raw as CUgraphExec
+        self.inner.as_ref().map_or(0, |ready| ready.raw.raw) as CUgraphExec
     }
 
     /// The pieces of work of the graph it was made from, for [`set_kernel`](Self::set_kernel).
@@ -102,9 +160,10 @@ impl<'m> GraphExec<'m> {
     /// Kind `InvalidArgument` when the stream belongs to another device; whatever the driver says, which includes the failure
     /// of any kernel before; kind `Forked` in a forked child.
     pub fn launch(&mut self, stream: &Stream) -> Result<()> {
-        same_device("GraphExec::launch", &self.device, stream.device())?;
-        let _context = self.device.bind()?;
-        let table = self.device.table();
+        let device = self.device().clone();
+        same_device("GraphExec::launch", &device, stream.device())?;
+        let _context = device.bind()?;
+        let table = device.table();
         let call = table
             .cuGraphLaunch
             .ok_or_else(|| missing_entry("cuGraphLaunch", "10.0"))?;
@@ -118,7 +177,7 @@ impl<'m> GraphExec<'m> {
             self.uses.len() - 1
         });
         let name = "a graph";
-        self.device
+        device
             .recent()
             .note(name, [0; 3], [0; 3], stream.handle() as usize);
         // SAFETY: the context is current by the guard; both are alive; what the work uses is kept, or borrowed for `'m`.
@@ -126,13 +185,22 @@ impl<'m> GraphExec<'m> {
         check(table, "cuGraphLaunch", status)?;
         if !stream.is_kept() {
             let after = match self.uses[at].after.take() {
-                Some(event) => event,
-                None => Event::new(&self.device)?,
+                Some(event) if Arc::strong_count(&event) == 1 => event,
+                _ => Arc::new(Event::new(&device)?),
             };
             after.record(stream)?;
             self.uses[at].after = Some(after);
         }
         Ok(())
+    }
+
+    /// Whether all launches so far are done; false where the driver does not tell. Does not wait.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.uses.iter().all(|used| match &used.after {
+            Some(event) => event.is_done().unwrap_or(false),
+            None => used.stream.is_done().unwrap_or(false),
+        })
     }
 
     /// Waits until all launches so far are done.
@@ -144,7 +212,17 @@ impl<'m> GraphExec<'m> {
             used.synchronize()?;
         }
         self.uses.clear();
+        let_go();
         Ok(())
+    }
+
+    /// Lets `what` go after the launches so far.
+    fn retire(&self, what: Box<dyn Any + Send>) {
+        let_go();
+        match self.is_idle() {
+            true => drop(what),
+            false => retire(self.uses.iter().map(Use::mark).collect(), what),
+        }
     }
 
     /// Takes the work of `graph` in the place of its own, for later launches. The two differ in what pieces of work do it with,
@@ -154,9 +232,10 @@ impl<'m> GraphExec<'m> {
     /// Kind `InvalidArgument` when they differ in more, and then nothing has changed; whatever the driver says; kind `Forked`
     /// in a forked child.
     pub fn update(&mut self, graph: &Graph<'m>) -> Result<()> {
-        same_device("GraphExec::update", &self.device, graph.device())?;
-        let _context = self.device.bind()?;
-        let table = self.device.table();
+        let device = self.device().clone();
+        same_device("GraphExec::update", &device, graph.device())?;
+        let _context = device.bind()?;
+        let table = device.table();
         let call = table
             .cuGraphExecUpdate_v2
             .ok_or_else(|| missing_entry("cuGraphExecUpdate_v2", "12.0"))?;
@@ -178,19 +257,19 @@ impl<'m> GraphExec<'m> {
             ));
         }
         check(table, "cuGraphExecUpdate_v2", status)?;
-        let idle = self
-            .uses
-            .iter()
-            .all(|used| used.after.is_none() && used.stream.is_done().unwrap_or(false));
-        if idle {
-            self.kept.clear();
+        if let Some(ready) = &mut self.inner {
+            // Which of its nodes stand for which of the origin's, the driver does not tell.
+            let parts = graph.owners.parts().into_iter().map(|part| (0, part));
+            let parts = std::mem::replace(&mut ready.parts, parts.collect());
+            let kept = std::mem::replace(&mut ready.kept, Arc::clone(&graph.owners.whole));
+            self.retire(Box::new((kept, parts)));
         }
-        self.kept.push(Arc::clone(&graph.kept));
         Ok(())
     }
 
     /// Lets one of its launches of a kernel be another one from now on: of another grid, with other arguments, or of another
-    /// kernel. `node` is one of the graph it was made from.
+    /// kernel. `node` is one of the graph it was made from. What [`Stream::queue_kept`] and [`keep_for`](Self::keep_for) kept for the
+    /// work that was there before goes after its last launch, as far as nobody else needs it.
     ///
     /// # Errors
     /// Kind `InvalidArgument` for a node of another graph, or a kernel of another device; whatever the driver says, for a node
@@ -206,21 +285,22 @@ impl<'m> GraphExec<'m> {
         args: &mut [*mut c_void],
     ) -> Result<()> {
         const OP: &str = "GraphExec::set_kernel";
-        same_device(OP, &self.device, function.device())?;
+        let device = self.device().clone();
+        same_device(OP, &device, function.device())?;
         if !Arc::ptr_eq(&node.graph, &self.origin) {
             let message = "the node is not one of the graph that this was made from";
             return Err(Error::in_op(ErrorKind::InvalidArgument, OP, message));
         }
         config
             .check(
-                self.device.limits(),
+                device.limits(),
                 function.threads_per_block(),
                 function.static_shared_bytes(),
             )
             .and_then(|()| function.allow_shared(config.shared_bytes))
             .map_err(|error| error.context(format!("kernel {}", function.name())))?;
-        let _context = self.device.bind()?;
-        let table = self.device.table();
+        let _context = device.bind()?;
+        let table = device.table();
         let call = table
             .cuGraphExecKernelNodeSetParams_v2
             .ok_or_else(|| missing_entry("cuGraphExecKernelNodeSetParams_v2", "12.0"))?;
@@ -243,9 +323,15 @@ impl<'m> GraphExec<'m> {
         // are as the caller promises.
         let status = unsafe { call(self.handle(), node.handle(), &raw const wanted) };
         check(table, "cuGraphExecKernelNodeSetParams_v2", status)?;
-        if let Some(kept) = self.kept.last() {
-            kept.push(Box::new(function.clone()));
+        let number = node.handle() as usize;
+        if let Some(ready) = &mut self.inner {
+            let parts = std::mem::take(&mut ready.parts);
+            let (before, rest): (Vec<_>, Vec<_>) =
+                parts.into_iter().partition(|(of, _)| *of == number);
+            ready.parts = rest;
+            self.retire(Box::new(before));
         }
+        self.keep_for(node, function.clone());
         Ok(())
     }
 
@@ -272,10 +358,20 @@ impl<'m> GraphExec<'m> {
         })
     }
 
-    /// Keeps `owner` alive as long as this, for what [`set_kernel`](Self::set_kernel) made it use.
-    pub fn keep(&self, owner: impl std::any::Any + Send + Sync) {
-        if let Some(kept) = self.kept.last() {
-            kept.push(Box::new(owner));
+    /// Keeps `owner` alive as long as this.
+    pub fn keep(&self, owner: impl Any + Send + Sync) {
+        if let Some(ready) = &self.inner {
+            ready.kept.push(Box::new(owner));
+        }
+    }
+
+    /// Keeps `owner` alive as long as `node` is what the last [`set_kernel`](Self::set_kernel) has made of it.
+    pub fn keep_for(&mut self, node: &Node, owner: impl Any + Send + Sync) {
+        let number = node.handle() as usize;
+        if let Some(ready) = &mut self.inner {
+            ready
+                .parts
+                .push((number, Part::new(number, Box::new(owner))));
         }
     }
 
@@ -285,10 +381,14 @@ impl<'m> GraphExec<'m> {
     /// As [`Stream::synchronize`]; whatever the driver says; kind `Forked` in a forked child. It is given up all the same.
     pub fn close(mut self) -> Result<()> {
         let waited = self.synchronize();
-        let _context = self.device.bind()?;
-        let raw = std::mem::take(&mut self.raw);
-        let destroyed = destroy(self.device.table(), raw);
-        waited.and(destroyed)
+        let Some(ready) = self.inner.take() else {
+            return waited;
+        };
+        if waited.is_err() {
+            self.retire(Box::new(ready));
+            return waited;
+        }
+        ready.raw.close()
     }
 }
 
@@ -320,7 +420,7 @@ fn destroy(table: &Table, raw: usize) -> Result<()> {
     let call = table
         .cuGraphExecDestroy
         .ok_or_else(|| missing_entry("cuGraphExecDestroy", "10.0"))?;
-    // SAFETY: the callers hold the context's guard, have waited for the launches, and give the handle up.
+    // SAFETY: the callers hold the context's guard, and give the handle up; the driver lets launches end.
     check(table, "cuGraphExecDestroy", unsafe {
         call(raw as CUgraphExec)
     })
@@ -328,20 +428,24 @@ fn destroy(table: &Table, raw: usize) -> Result<()> {
 
 impl Drop for GraphExec<'_> {
     fn drop(&mut self) {
-        if self.raw == 0 || forked() {
+        let Some(ready) = self.inner.take() else {
+            return;
+        };
+        if forked() {
+            std::mem::forget(ready);
             return;
         }
-        let waited = self.synchronize();
-        let bound = self.device.bind_to_end();
-        let destroyed = bound.and_then(|_context| destroy(self.device.table(), self.raw));
-        for error in [waited.err(), destroyed.err()].into_iter().flatten() {
-            self.device.dropped_with(error);
+        if let Err(error) = self.synchronize() {
+            if *error.kind() != ErrorKind::Busy {
+                self.device().dropped_with(error);
+            }
+            self.retire(Box::new(ready));
         }
     }
 }
 
 impl fmt::Debug for GraphExec<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "GraphExec({:#x} on {})", self.raw, self.device)
+        write!(f, "GraphExec({:p} on {})", self.handle(), self.device())
     }
 }

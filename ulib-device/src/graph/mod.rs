@@ -1,7 +1,9 @@
 //! Graphs: work that is written down once and started many times, with one call.
 //!
 //! [`Stream::capture`](crate::Stream::capture) writes down, [`Graph::instantiate`] makes ready, [`GraphExec::launch`] starts.
-//! What the work uses lives as long as any of the three: borrowed or given away, see [`Capture`].
+//! What the work uses lives as long as any of the three: borrowed or given away, see [`Capture`]. Memory that remembers its uses
+//! ([`DeviceBytes`](crate::DeviceBytes), and arrays and textures) is given back when it is dropped, or closed, as soon as no graph
+//! needs it any more.
 #![allow(
     unsafe_code,
     reason = "captures streams, makes, starts and destroys the driver's graphs"
@@ -10,16 +12,22 @@
 mod capture;
 mod exec;
 mod kept;
+mod node;
+mod retired;
 
 pub use capture::Capture;
 pub use exec::GraphExec;
 pub use kept::any_capture;
+pub(crate) use kept::{Kept, before_capture_of, capture_of, captures_on};
+pub use node::{Node, NodeKind};
+pub use retired::let_go;
 
 use crate::device::Device;
 use crate::driver::{check, missing_entry};
 use crate::report::Counted;
-use crate::sys::{CUgraph, CUgraphNode, CUgraphNodeType, Table};
-use kept::Kept;
+use crate::sys::{CUgraph, CUgraphNode, Table};
+use kept::Owners;
+use node::nodes_of;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -30,7 +38,7 @@ use ulib_core::Result;
 pub struct Graph<'m> {
     inner: Arc<Inner>,
     /// What its work uses.
-    kept: Arc<Kept>,
+    owners: Arc<Owners>,
     memory: PhantomData<&'m mut ()>,
 }
 
@@ -39,33 +47,6 @@ struct Inner {
     /// The driver's handle as an integer: it is only ever handed to the driver, so any thread may hold it.
     raw: usize,
     _counted: Counted,
-}
-
-/// One piece of work of a graph.
-#[derive(Clone)]
-pub struct Node {
-    graph: Arc<Inner>,
-    raw: usize,
-}
-
-/// What a piece of work is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum NodeKind {
-    /// A launch of a kernel.
-    Kernel,
-    /// A copy.
-    Copy,
-    /// A fill.
-    Fill,
-    /// A call of the host.
-    Host,
-    /// An allocation.
-    Allocation,
-    /// The end of an allocation.
-    Free,
-    /// Anything else, by the driver's number for it.
-    Other(u32),
 }
 
 impl<'m> Graph<'m> {
@@ -115,18 +96,6 @@ impl<'m> Graph<'m> {
     }
 }
 
-fn nodes_of(graph: &Arc<Inner>) -> Result<Vec<Node>> {
-    let count = graph.read_nodes(core::ptr::null_mut(), 0)?;
-    let mut raw: Vec<CUgraphNode> = vec![core::ptr::null_mut(); count];
-    let found = graph.read_nodes(raw.as_mut_ptr(), count)?;
-    raw.truncate(found);
-    let node = |raw: CUgraphNode| Node {
-        graph: Arc::clone(graph),
-        raw: raw as usize,
-    };
-    Ok(raw.into_iter().map(node).collect())
-}
-
 impl Inner {
     /// Writes up to `room` nodes to `nodes`, unless that is null; how many there are.
     fn read_nodes(&self, nodes: *mut CUgraphNode, room: usize) -> Result<usize> {
@@ -169,47 +138,8 @@ impl Drop for Inner {
     }
 }
 
-impl Node {
-    /// What it is.
-    ///
-    /// # Errors
-    /// Whatever the driver says; kind `Forked` in a forked child.
-    pub fn kind(&self) -> Result<NodeKind> {
-        let _context = self.graph.device.bind()?;
-        let table = self.graph.device.table();
-        let call = table
-            .cuGraphNodeGetType
-            .ok_or_else(|| missing_entry("cuGraphNodeGetType", "10.0"))?;
-        let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL;
-        // SAFETY: the context is current by the guard; the node lives as long as its graph, which this keeps.
-        let status = unsafe { call(self.handle(), &raw mut kind) };
-        check(table, "cuGraphNodeGetType", status)?;
-        Ok(match kind {
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => NodeKind::Kernel,
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => NodeKind::Copy,
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => NodeKind::Fill,
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST => NodeKind::Host,
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC => NodeKind::Allocation,
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => NodeKind::Free,
-            CUgraphNodeType(other) => NodeKind::Other(other),
-        })
-    }
-
-    /// The driver's handle, for calls this crate does not wrap; as an integer, `handle() as usize`.
-    #[must_use]
-    pub fn handle(&self) -> CUgraphNode {
-        self.raw as CUgraphNode
-    }
-}
-
 impl fmt::Debug for Graph<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Graph({:#x} on {})", self.inner.raw, self.inner.device)
-    }
-}
-
-impl fmt::Debug for Node {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Node({:#x})", self.raw)
     }
 }

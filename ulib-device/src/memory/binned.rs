@@ -8,7 +8,9 @@ use ulib_core::{Error, Result};
 use super::bins::{Bins, PoolStatistics, bin_bytes, bin_number};
 use super::room::{Pool, register_pool, release_pools};
 use super::uses::Use;
-use super::{DeviceBytes, DeviceMemoryResource, DriverResource, is_out_of_memory, kept, scratch};
+use super::{
+    DeviceBytes, DeviceMemoryResource, DriverResource, Fresh, is_out_of_memory, kept, scratch,
+};
 use crate::driver::{Driver, forked};
 use crate::{Device, Stream};
 
@@ -107,11 +109,11 @@ impl BinnedPool {
     pub fn allocate_bytes(self: &Arc<Self>, len: usize, stream: &Stream) -> Result<DeviceBytes> {
         stream.check_device("BinnedPool", self.device())?;
         kept::retry();
-        let ptr = self.take(len, stream)?;
+        let fresh = self.take(len, stream)?;
         Ok(DeviceBytes::owned(
             Arc::clone(self) as _,
-            Some(stream),
-            ptr,
+            stream,
+            fresh,
             len,
         ))
     }
@@ -123,10 +125,11 @@ impl BinnedPool {
             return None;
         }
         let ptr = self.reuse(bin_number(len as u64), len, stream)?;
+        let fresh = ordered(ptr);
         Some(DeviceBytes::owned(
             Arc::clone(self) as _,
-            Some(stream),
-            ptr,
+            stream,
+            fresh,
             len,
         ))
     }
@@ -165,34 +168,34 @@ impl BinnedPool {
         }
     }
 
-    /// As [`allocate`](DeviceMemoryResource::allocate), but that no bytes are a block as well.
+    /// As [`allocate_fresh`](DeviceMemoryResource::allocate_fresh), but that no bytes are a block as well.
     ///
     /// # Errors
     /// As [`allocate`](DeviceMemoryResource::allocate).
-    pub fn take(&self, bytes: usize, stream: &Stream) -> Result<u64> {
+    pub fn take(&self, bytes: usize, stream: &Stream) -> Result<Fresh> {
         // Before the lock, which in a forked child may be held by a thread that does not exist there.
         Driver::ready()?;
         let bin = bin_number(bytes as u64);
         if let Some(ptr) = self.reuse(bin, bytes, stream) {
-            return Ok(ptr);
+            return Ok(ordered(ptr));
         }
         if let Some(ptr) = self.reuse_after(bin, bytes, stream) {
-            return Ok(ptr);
+            return Ok(ordered(ptr));
         }
         let size = usize::try_from(bin_bytes(bin))
             .map_err(|_| Error::overflow("BinnedPool", format_args!("{bytes} bytes")))?;
         self.reserve(bin, bytes)?;
-        let made = match self.below.allocate(size, stream) {
+        let made = match self.below.allocate_fresh(size, stream) {
             Err(error) if is_out_of_memory(&error) && release_pools(self.device()) => {
-                self.below.allocate(size, stream)
+                self.below.allocate_fresh(size, stream)
             }
             outcome => outcome,
         };
         let mut bins = self.bins();
         match made {
-            Ok(ptr) => {
+            Ok(fresh) => {
                 bins.started(bytes as u64, false);
-                Ok(ptr)
+                Ok(fresh)
             }
             Err(error) => {
                 bins.forget(bin);
@@ -266,6 +269,14 @@ impl BinnedPool {
     }
 }
 
+/// A block that was used before.
+fn ordered(ptr: u64) -> Fresh {
+    Fresh {
+        ptr,
+        anywhere: false,
+    }
+}
+
 /// The error with the number of bytes that the caller asked for, which the block's own are more than.
 fn asked_for(bytes: usize, error: Error) -> Error {
     match *error.kind() {
@@ -287,7 +298,14 @@ unsafe impl DeviceMemoryResource for BinnedPool {
         if bytes == 0 {
             return Ok(0);
         }
-        self.take(bytes, stream)
+        self.take(bytes, stream).map(|fresh| fresh.ptr)
+    }
+
+    fn allocate_fresh(&self, bytes: usize, stream: &Stream) -> Result<Fresh> {
+        match bytes {
+            0 => Ok(ordered(0)),
+            _ => self.take(bytes, stream),
+        }
     }
 
     unsafe fn deallocate(&self, ptr: u64, bytes: usize, stream: &Stream) -> Result<()> {

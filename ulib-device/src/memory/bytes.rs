@@ -10,7 +10,7 @@ use ulib_core::{Context, Error, Result};
 
 use super::room::with_room;
 use super::uses::{Ticket, Uses};
-use super::{DeviceMemoryResource, held, kept, scratch};
+use super::{DeviceMemoryResource, Fresh, held, kept, scratch};
 use crate::driver::{Driver, forked};
 use crate::{Device, Stream};
 
@@ -39,6 +39,9 @@ enum Owner {
 /// that was queued on other streams, and dropping frees the memory on its own stream after the work of all others.
 /// Events are made only when a second stream touches the memory. Every copy and fill of [`crate::copy`] does this by
 /// itself; code that launches kernels queues them in `queue_on`, or calls [`use_on`](Self::use_on) first.
+///
+/// A graph that it was used by, in a stream captured by [`Stream::capture`], can do so as long as it is there: dropped or closed
+/// before, the memory is given back when the graph is gone.
 ///
 /// It may be dropped on any thread, with or without a current context. While its last use cannot be waited for, as
 /// during some stream captures, the memory is kept, and freed by a later allocation or trim; where that fails twice for
@@ -100,25 +103,26 @@ impl DeviceBytes {
         }
         Driver::ready()?;
         // What operations have left behind, or pools keep, may be what is missing.
-        let ptr = with_room(stream.device(), || resource.allocate(len, stream))?;
-        Ok(Self::owned(resource, Some(stream), ptr, len))
+        let fresh = with_room(stream.device(), || resource.allocate_fresh(len, stream))?;
+        Ok(Self::owned(resource, stream, fresh, len))
     }
 
-    /// The owner of `len` bytes at `ptr` that `resource` gave out, to be used first on `stream`; with no stream they may be used
-    /// on every one from now on.
+    /// The owner of `len` bytes that `resource` gave out for `stream`.
     pub(super) fn owned(
         resource: Arc<dyn DeviceMemoryResource>,
-        stream: Option<&Stream>,
-        ptr: u64,
+        stream: &Stream,
+        fresh: Fresh,
         len: usize,
     ) -> Self {
-        let uses = stream.map_or_else(Uses::default, Uses::allocated_on);
-        let stream = stream.map_or_else(|| Stream::legacy(resource.device()), Stream::clone);
-        let owner = match ptr {
+        let uses = match fresh.anywhere {
+            true => Uses::default(),
+            false => Uses::allocated_on(stream),
+        };
+        let owner = match fresh.ptr {
             0 => Owner::Nobody,
             _ => Owner::Resource(resource),
         };
-        let mut bytes = Self::with_owner(ptr, len, &stream, owner, uses);
+        let mut bytes = Self::with_owner(fresh.ptr, len, stream, owner, uses);
         bytes.set_counted(true);
         bytes
     }
@@ -336,6 +340,21 @@ impl DeviceBytes {
             return Ok(());
         }
         let uses = self.uses.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if !matches!(owner, Owner::Nobody)
+            && let Some(graph) = uses.graph()
+        {
+            let mut rest = Self::with_owner(
+                self.ptr,
+                self.len,
+                &self.stream,
+                owner,
+                std::mem::take(uses),
+            );
+            *rest.outsiders.get_mut() = *self.outsiders.get_mut();
+            rest.counted = std::mem::take(&mut self.counted);
+            graph.push(Box::new(rest));
+            return Ok(());
+        }
         let mut last = LastUses {
             uses: std::mem::take(uses),
             outsiders: *self.outsiders.get_mut(),

@@ -7,7 +7,7 @@ use ulib_core::{Error, Result};
 
 use super::room::with_room;
 use super::waiting::{Returned, Waiting};
-use super::{DeviceBytes, DeviceMemoryResource, kept, out_of_memory, scratch};
+use super::{DeviceBytes, DeviceMemoryResource, Fresh, kept, out_of_memory, scratch};
 use crate::driver::{Driver, check, forked, missing_entry, relaxed_capture};
 use crate::{Device, Stream};
 
@@ -58,7 +58,7 @@ impl DriverResource {
         kept::retry();
         let ptr = with_room(&self.device, || self.allocate(len, &stream))?;
         let resource: Arc<dyn DeviceMemoryResource> = Arc::<Self>::clone(self);
-        Ok(DeviceBytes::owned(resource, None, ptr, len))
+        Ok(DeviceBytes::owned(resource, &stream, anywhere(ptr), len))
     }
 
     /// `height` rows of `width` bytes, each row starting at a multiple of a pitch that suits accesses of `element` bytes (4, 8
@@ -101,7 +101,8 @@ impl DriverResource {
             Ok((ptr, pitch))
         })?;
         let resource: Arc<dyn DeviceMemoryResource> = Arc::<Self>::clone(self);
-        let bytes = DeviceBytes::owned(resource, None, ptr, pitch.saturating_mul(height));
+        let (stream, len) = (Stream::legacy(&self.device), pitch.saturating_mul(height));
+        let bytes = DeviceBytes::owned(resource, &stream, anywhere(ptr), len);
         Ok((bytes, pitch))
     }
 
@@ -131,6 +132,14 @@ impl DriverResource {
     }
 }
 
+/// What the driver allocates in the order of no stream.
+fn anywhere(ptr: u64) -> Fresh {
+    Fresh {
+        ptr,
+        anywhere: true,
+    }
+}
+
 // SAFETY: the driver aligns to 256 bytes at least, gives no address out twice and is asked to free one only after the
 // stream's work, or keeps it in `waiting`; what fails allocates nothing.
 unsafe impl DeviceMemoryResource for DriverResource {
@@ -147,6 +156,10 @@ unsafe impl DeviceMemoryResource for DriverResource {
         self.free_waiting();
         self.try_allocate(bytes)
             .map_err(|error| out_of_memory(&self.device, bytes, error))
+    }
+
+    fn allocate_fresh(&self, bytes: usize, stream: &Stream) -> Result<Fresh> {
+        self.allocate(bytes, stream).map(anywhere)
     }
 
     unsafe fn deallocate(&self, ptr: u64, _bytes: usize, stream: &Stream) -> Result<()> {

@@ -51,6 +51,7 @@ pub(super) fn give_up_after(
 
 /// Tries again to give up everything that is kept. Failures are on record in `Device::errors`.
 pub(super) fn retry() {
+    crate::graph::let_go();
     if forked() || !SOME.swap(false, Ordering::Acquire) {
         return;
     }

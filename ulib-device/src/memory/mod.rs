@@ -60,7 +60,7 @@ pub use logging::{Logging, MemoryCall, MemoryRecord};
 pub use managed::{Advice, Attachment, Managed, ManagedRange, managed_range};
 pub use pool::{PoolResource, default_resource};
 pub use query::{PointerInfo, PointerKind, address_range};
-pub use resource::DeviceMemoryResource;
+pub use resource::{DeviceMemoryResource, Fresh};
 pub use room::{Pool, register_pool, release_pools, with_room};
 pub use scratch::Scratch;
 pub(crate) use scratch::clear as clear_scratch;

@@ -9,8 +9,8 @@ use ulib_core::{Error, Result};
 use super::room::{Pool, register_pool};
 use super::waiting::{Returned, Waiting};
 use super::{
-    DeviceMemoryResource, DriverResource, is_out_of_memory, is_shutdown, kept, out_of_memory,
-    scratch,
+    DeviceMemoryResource, DriverResource, Fresh, is_out_of_memory, is_shutdown, kept,
+    out_of_memory, scratch,
 };
 use crate::device::ContextGuard;
 use crate::driver::{Driver, check, forked, missing_entry, relaxed_capture};
@@ -172,10 +172,12 @@ impl PoolResource {
         Ok(bytes)
     }
 
-    fn try_allocate(&self, bytes: usize, stream: &Stream) -> Result<u64> {
+    fn try_allocate(&self, bytes: usize, stream: &Stream) -> Result<Fresh> {
         let context = self.device.bind()?;
         if !stream.is_capturing_in(&context)? {
-            return self.allocate_on(bytes, stream, &context);
+            let ptr = self.allocate_on(bytes, stream, &context)?;
+            let anywhere = false;
+            return Ok(Fresh { ptr, anywhere });
         }
         // The stream is being captured, or is the legacy one while a stream that waits for it is: an allocation on it
         // would become part of the graph, or fail.
@@ -183,7 +185,10 @@ impl PoolResource {
         let ptr = self.allocate_on(bytes, side, &context)?;
         // Once this is done, the memory may be used on any stream.
         match side.synchronize() {
-            Ok(()) => Ok(ptr),
+            Ok(()) => Ok(Fresh {
+                ptr,
+                anywhere: true,
+            }),
             Err(error) => {
                 let stream = side.clone();
                 self.give_back(Returned { ptr, stream }, &context)
@@ -276,8 +281,15 @@ unsafe impl DeviceMemoryResource for PoolResource {
     }
 
     fn allocate(&self, bytes: usize, stream: &Stream) -> Result<u64> {
+        self.allocate_fresh(bytes, stream).map(|fresh| fresh.ptr)
+    }
+
+    fn allocate_fresh(&self, bytes: usize, stream: &Stream) -> Result<Fresh> {
         if bytes == 0 {
-            return Ok(0);
+            return Ok(Fresh {
+                ptr: 0,
+                anywhere: true,
+            });
         }
         // Before any lock, which in a forked child may be held by a thread that does not exist there.
         Driver::ready()?;

@@ -6,6 +6,15 @@ use ulib_core::Result;
 
 use crate::{Device, Stream};
 
+/// Memory that a resource has given out, and what has to be known before its first use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fresh {
+    /// Its address.
+    pub ptr: u64,
+    /// Whether it may be used on every stream at once; if not, other streams must be ordered after that of the allocation.
+    pub anywhere: bool,
+}
+
 /// A source of device memory: allocates blocks of bytes on one device, in the order of a stream.
 ///
 /// Resources are shared (`Arc<dyn DeviceMemoryResource>`) by every thread, and stack: an adaptor such as
@@ -78,6 +87,20 @@ pub unsafe trait DeviceMemoryResource: Send + Sync + Debug {
     /// `OutOfMemory` when the device, or a limit, has too little left; `Forked` in a forked child; `Driver` for
     /// anything else the driver says.
     fn allocate(&self, bytes: usize, stream: &Stream) -> Result<u64>;
+
+    /// [`allocate`](Self::allocate), and whether the memory may be used on other streams without being ordered after `stream`, such
+    /// as in a graph.
+    ///
+    /// # Errors
+    ///
+    /// As [`allocate`](Self::allocate).
+    fn allocate_fresh(&self, bytes: usize, stream: &Stream) -> Result<Fresh> {
+        let ptr = self.allocate(bytes, stream)?;
+        Ok(Fresh {
+            ptr,
+            anywhere: false,
+        })
+    }
 
     /// Gives memory back once the work queued on `stream` so far has finished.
     ///

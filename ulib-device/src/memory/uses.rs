@@ -1,8 +1,11 @@
 //! Which streams use a piece of memory, and how they are ordered.
 
+use std::sync::{Arc, Weak};
+
 use ulib_core::{Error, ErrorKind, Result};
 
 use super::Access;
+use crate::graph::{Kept, before_capture_of, capture_of};
 use crate::stream::not_capturing;
 use crate::{Event, Stream};
 
@@ -20,6 +23,8 @@ pub(super) struct Use {
     id: u64,
     /// Recorded on `stream` after its last use of the memory; `None` when not recorded since.
     after: Option<Event>,
+    /// The capture of ours whose graph does it, by the driver's number.
+    capture: Option<u64>,
 }
 
 impl Use {
@@ -28,6 +33,14 @@ impl Use {
             stream: stream.clone(),
             id: stream.id(),
             after: None,
+            capture: None,
+        }
+    }
+
+    fn within(stream: &Stream, capture: Option<u64>) -> Self {
+        Self {
+            capture,
+            ..Self::new(stream)
         }
     }
 
@@ -57,15 +70,35 @@ impl Use {
     }
 
     /// Makes later work on `next` wait for this use. A graph cannot wait for work outside it, so the host waits before
-    /// `next` is captured any further; nor can work outside wait for a part of a graph, which is an error of kind `Busy`.
+    /// `next` is captured any further; nor can work outside wait for a part of a graph, which is an error of kind `Busy`. Whoever
+    /// launches two graphs orders them.
     pub(super) fn before(&mut self, next: &Stream) -> Result<()> {
+        let capture = capture_of(next)?.map(|(capture, _)| capture);
+        self.before_in(next, capture)
+    }
+
+    /// [`before`](Self::before) for who knows which capture of ours `next` is part of.
+    fn before_in(&mut self, next: &Stream, capture: Option<u64>) -> Result<()> {
         if self.is_on(next) {
+            return Ok(());
+        }
+        if capture.is_some() && self.capture.is_some() && self.capture != capture {
             return Ok(());
         }
         let into_graph = next.is_capturing()?;
         // The default stream is never part of a graph, though it says that it is being captured while it cannot be used.
         if into_graph && (self.stream.is_legacy() || !self.stream.is_capturing()?) {
-            return self.synchronize();
+            return self.synchronize().map_err(cannot_wait);
+        }
+        // What was put into a stream before that was captured, too, is part of no graph.
+        if into_graph && self.capture != capture {
+            if let Some(event) = before_capture_of(&self.stream) {
+                return event.synchronize();
+            }
+            return Err(cannot_wait(Error::busy(
+                "use",
+                "the memory was last used in a stream that is being captured into another graph",
+            )));
         }
         if self.after.is_none() {
             if self.of_another_thread() {
@@ -88,9 +121,14 @@ impl Use {
             None => {}
         }
         if self.of_another_thread() {
-            self.stream.device().synchronize()
-        } else {
-            self.stream.synchronize()
+            return self.stream.device().synchronize();
+        }
+        match self.stream.synchronize() {
+            // Work that is part of no graph was there before the capture.
+            Err(busy) if *busy.kind() == ErrorKind::Busy && self.capture.is_none() => {
+                before_capture_of(&self.stream).map_or(Err(busy), |event| event.synchronize())
+            }
+            waited => waited,
         }
     }
 
@@ -108,6 +146,17 @@ impl Use {
     }
 }
 
+/// What to do about memory that cannot become part of a graph now.
+fn cannot_wait(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::Busy => error.context(
+            "the memory is in use in another stream, for which a capture has to wait first: begin the capture after a wait for that \
+             stream, use the memory for the first time in the captured one, or capture a non-blocking stream",
+        ),
+        _ => error,
+    }
+}
+
 /// Which of the uses of a piece of memory it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket(u64);
@@ -121,6 +170,8 @@ pub(super) struct Uses {
     reads: Vec<Use>,
     /// How many uses there were so far.
     count: u64,
+    /// What keeps what graphs use, of those that use it and do not keep it otherwise.
+    graphs: Vec<Weak<Kept>>,
 }
 
 impl Uses {
@@ -128,19 +179,36 @@ impl Uses {
     pub(super) fn allocated_on(stream: &Stream) -> Self {
         Self {
             write: Some(Use::new(stream)),
-            reads: Vec::new(),
-            count: 0,
+            ..Self::default()
         }
     }
 
     /// Orders `next` after the conflicting uses on other streams and remembers it. Answers which use it is.
     pub(super) fn add(&mut self, next: &Stream, access: Access) -> Result<Ticket> {
+        let graph = capture_of(next)?;
+        let capture = graph.as_ref().map(|(capture, _)| *capture);
         match access {
-            Access::Read => self.add_read(next),
-            Access::Write => self.add_write(next),
+            Access::Read => self.add_read(next, capture),
+            Access::Write => self.add_write(next, capture),
         }?;
+        if let Some((_, Some(kept))) = graph {
+            self.graphs.retain(|known| known.strong_count() > 0);
+            let known = |known: &Weak<Kept>| std::ptr::eq(known.as_ptr(), Arc::as_ptr(&kept));
+            if !self.graphs.iter().any(known) {
+                self.graphs.push(Arc::downgrade(&kept));
+            }
+        }
         self.count += 1;
         Ok(Ticket(self.count))
+    }
+
+    /// What keeps what a graph uses, of one that uses the memory.
+    pub(super) fn graph(&mut self) -> Option<Arc<Kept>> {
+        let alive = self.graphs.iter().find_map(Weak::upgrade);
+        if alive.is_none() {
+            self.graphs.clear();
+        }
+        alive
     }
 
     /// Forgets what is over since the host has waited for `stream` after the use `of` on it, unless there was another use
@@ -153,37 +221,40 @@ impl Uses {
         }
     }
 
-    fn add_read(&mut self, next: &Stream) -> Result<()> {
+    fn add_read(&mut self, next: &Stream, capture: Option<u64>) -> Result<()> {
         if let Some(known) = self.reads.iter_mut().find(|known| known.is_on(next)) {
             known.after = None;
+            known.capture = capture;
             return Ok(());
         }
         if let Some(write) = &mut self.write {
             if write.is_on(next) {
                 write.after = None;
+                write.capture = capture;
                 return Ok(());
             }
-            write.before(next)?;
+            write.before_in(next, capture)?;
         }
         if self.reads.len() >= MANY_READS {
             self.reads.retain(|read| !read.is_finished());
         }
-        self.reads.push(Use::new(next));
+        self.reads.push(Use::within(next, capture));
         Ok(())
     }
 
-    fn add_write(&mut self, next: &Stream) -> Result<()> {
+    fn add_write(&mut self, next: &Stream, capture: Option<u64>) -> Result<()> {
         if let Some(write) = &mut self.write
             && self.reads.is_empty()
             && write.is_on(next)
         {
             write.after = None;
+            write.capture = capture;
             return Ok(());
         }
         for earlier in self.write.iter_mut().chain(&mut self.reads) {
-            earlier.before(next)?;
+            earlier.before_in(next, capture)?;
         }
-        self.write = Some(Use::new(next));
+        self.write = Some(Use::within(next, capture));
         self.reads.clear();
         Ok(())
     }

@@ -109,7 +109,7 @@ driver_table! {
         cuTexObjectCreate cuTexObjectDestroy cuTexObjectGetResourceDesc cuTexObjectGetResourceViewDesc
         cuSurfObjectCreate cuSurfObjectDestroy
         cuStreamBeginCapture_v2 cuStreamEndCapture cuGraphInstantiateWithFlags cuGraphLaunch cuGraphExecDestroy
-        cuGraphDestroy cuGraphGetNodes cuGraphNodeGetType cuGraphExecUpdate_v2 cuGraphExecKernelNodeSetParams_v2
+        cuGraphDestroy cuGraphGetNodes cuGraphNodeGetType cuGraphNodeGetDependencies cuGraphExecUpdate_v2 cuGraphExecKernelNodeSetParams_v2
         cuGLGetDevices_v2 cuGraphicsGLRegisterBuffer cuGraphicsGLRegisterImage cuGraphicsMapResources
         cuGraphicsUnmapResources cuGraphicsResourceGetMappedPointer_v2 cuGraphicsSubResourceGetMappedArray
         cuGraphicsUnregisterResource

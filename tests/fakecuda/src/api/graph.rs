@@ -4,7 +4,7 @@
 use super::launch::{Shape, prepared};
 use super::{number, pointer, stream};
 use crate::gate::{Call, Outcome, code, entries};
-use crate::state::queue::{Capture, Graph};
+use crate::state::queue::{Capture, Graph, node_before};
 use crate::state::work::Work;
 use crate::state::{State, Tag};
 use core::ffi::c_ulonglong;
@@ -30,7 +30,7 @@ fn remove(call: &mut Call<'_>, handle: u64, ready: bool) -> Outcome {
 }
 
 /// What a piece of work is as a node; nothing for what only orders others.
-fn kind(work: &Work) -> Option<CUgraphNodeType> {
+pub(crate) fn kind(work: &Work) -> Option<CUgraphNodeType> {
     Some(match work {
         Work::Wait | Work::Record(_) => return None,
         Work::Copy(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY,
@@ -64,7 +64,7 @@ entries! {
         if mode.0 > stream::RELAXED || target.capture.is_some() {
             return Err(code::ILLEGAL_STATE);
         }
-        target.capture = Some(Capture { id, mode: mode.0, thread, work: Vec::new(), invalid: false });
+        target.capture = Some(Capture { id, mode: mode.0, thread, work: Vec::new(), nodes: Vec::new(), invalid: false });
         Ok(())
     }
 
@@ -82,17 +82,15 @@ entries! {
             return Err(code::CAPTURE_INVALIDATED);
         }
         let made = call.new_handle(Tag::Graph);
-        let nodes = capture.work.iter().map(|work| kind(work).map_or(0, |_| call.new_handle(Tag::Graph)));
-        let nodes = nodes.collect();
         let session = call.session;
-        call.graphs.insert(made, Graph { work: capture.work, nodes, ready: false, session });
+        call.graphs.insert(made, Graph { work: capture.work, nodes: capture.nodes, ready: false, session });
         graph.put(pointer(made))
     }
 
-    /// Writes a number that all streams of one capture have in common; here each capture has one stream.
-    fn cuStreamGetCaptureInfo_v2[status, id](
+    /// Writes a number that all streams of one capture have in common, and the last piece of work; here each capture has one stream.
+    fn cuStreamGetCaptureInfo_v2[status, id, nodes, count](
         on: CUstream, status: *mut CUstreamCaptureStatus, id: *mut cuuint64_t, _graph: *mut CUgraph,
-        _nodes: *mut *const CUgraphNode, _count: *mut usize,
+        nodes: *mut *const CUgraphNode, count: *mut usize,
     ) Context |call| {
         let handle = stream::meant(call, on)?;
         if !call.reaches_into(handle).is_empty() {
@@ -103,8 +101,33 @@ entries! {
             Some(capture) if capture.invalid => (CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED, 0),
             Some(capture) => (CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE, capture.id),
         };
+        let last = call.streams[&handle].capture.as_ref();
+        let last = last.and_then(|capture| node_before(&capture.nodes, capture.nodes.len()));
         status.put(found)?;
-        id.put_if_wanted(which)
+        id.put_if_wanted(which)?;
+        nodes.put_if_wanted(last.map_or(core::ptr::null(), |node| core::ptr::from_ref(node).cast()))?;
+        count.put_if_wanted(usize::from(last.is_some()))
+    }
+
+    fn cuGraphNodeGetDependencies[](node: CUgraphNode, nodes: *mut CUgraphNode, count: *mut usize) Context |call| {
+        let wanted = number(node);
+        let captured = call.streams.values().filter_map(|stream| stream.capture.as_ref()).map(|capture| &capture.nodes);
+        let mut lists = captured.chain(call.graphs.values().map(|graph| &graph.nodes));
+        let at = |list: &&Vec<u64>| list.iter().position(|known| *known == wanted && wanted != 0);
+        let list = lists.find(|list| at(list).is_some()).ok_or(code::INVALID_VALUE)?;
+        let before = at(&list).and_then(|at| node_before(list, at));
+        if count.is_null() {
+            return Err(code::INVALID_VALUE);
+        }
+        // SAFETY: not null, and the caller says there for how many there is room, and has room for so many.
+        unsafe {
+            let room = if nodes.is_null() { 1 } else { count.read() };
+            if let Some(before) = before.filter(|_| room > 0 && !nodes.is_null()) {
+                nodes.write(pointer(*before));
+            }
+            count.write(usize::from(before.is_some()).min(room));
+        }
+        Ok(())
     }
 
     fn cuGraphGetNodes[](graph: CUgraph, nodes: *mut CUgraphNode, count: *mut usize) Context |call| {

@@ -8,7 +8,7 @@ mod copy_rows;
 mod device;
 mod event;
 mod gl;
-mod graph;
+pub(crate) mod graph;
 mod host;
 mod ipc;
 mod launch;

@@ -41,7 +41,14 @@ pub(crate) struct Capture {
     pub(crate) mode: u32,
     pub(crate) thread: std::thread::ThreadId,
     pub(crate) work: Vec<Work>,
+    /// The handle of each piece of work; of what only orders others, 0.
+    pub(crate) nodes: Vec<u64>,
     pub(crate) invalid: bool,
+}
+
+/// The node before the one at `at`, of a list in which some pieces of work have none.
+pub(crate) fn node_before(nodes: &[u64], at: usize) -> Option<&u64> {
+    nodes[..at].iter().rev().find(|node| **node != 0)
 }
 
 pub(crate) struct Stream {
@@ -119,12 +126,17 @@ impl State {
         work: Work,
         mut after: Vec<(u64, u64)>,
     ) -> Outcome {
+        let node = match crate::api::graph::kind(&work) {
+            Some(_) => self.new_handle(Tag::Graph),
+            None => 0,
+        };
         let target = self.streams.get_mut(&stream).ok_or(code::INVALID_HANDLE)?;
         if let Some(capture) = &mut target.capture {
             if capture.invalid {
                 return Err(code::CAPTURE_INVALIDATED);
             }
             capture.work.push(work);
+            capture.nodes.push(node);
             return Ok(());
         }
         let (kind, context) = (target.kind, target.context);
