@@ -7,12 +7,14 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 use ulib_core::{Error, ErrorKind, Result};
 use ulib_device::Device;
 use ulib_device::stream::StreamScope;
 
 use crate::args::{Int, number, whole};
 use crate::cell::drop_detached;
+use crate::cuda::kept::Object;
 use crate::errors::{IntoPyResult, shortened};
 
 /// A queue of work on a device. In ``with Stream() as stream:`` the operations of this thread put their work for
@@ -27,6 +29,8 @@ pub(crate) struct Stream(Queue);
 /// A stream, until it is closed, and the scopes that are open with it.
 pub(crate) struct Queue {
     stream: Mutex<Option<ulib_device::Stream>>,
+    /// The object of somebody else that keeps the stream, which has it, too.
+    owner: Mutex<Option<Object>>,
     /// The scopes that `with` blocks have open, innermost last, each with the thread whose operations it is for.
     open: Mutex<Vec<(ThreadId, StreamScope)>>,
 }
@@ -44,10 +48,24 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Queue {
-    pub(crate) fn new(stream: ulib_device::Stream) -> Self {
+    pub(crate) fn new(stream: ulib_device::Stream, owner: Option<Object>) -> Self {
         Self {
             stream: Mutex::new(Some(stream)),
+            owner: Mutex::new(owner),
             open: Mutex::default(),
+        }
+    }
+
+    /// Tells the garbage collector of the owner, where nothing else can use the stream any more.
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let (Ok(stream), Ok(owner)) = (self.stream.try_lock(), self.owner.try_lock()) else {
+            return Ok(());
+        };
+        let alone = stream.as_ref().is_some_and(|stream| !stream.is_shared());
+        match &*owner {
+            // This one's and the stream's.
+            Some(owner) if alone => owner.traverse(2, visit),
+            _ => Ok(()),
         }
     }
 
@@ -62,6 +80,8 @@ impl Queue {
     pub(crate) fn close(&self) {
         let stream = locked(&self.stream).take();
         drop_detached(stream);
+        let owner = locked(&self.owner).take();
+        drop(owner);
     }
 
     /// Opens a scope of this thread.
@@ -97,12 +117,12 @@ impl Stream {
 pub(crate) fn foreign(
     device: &Device,
     handle: usize,
-    owner: Option<Py<PyAny>>,
+    owner: Option<&Object>,
 ) -> Result<ulib_device::Stream> {
     let stream = match owner {
         // SAFETY: the object that gave the handle keeps its stream alive, and is kept.
         Some(owner) => unsafe {
-            ulib_device::Stream::from_raw_kept(device, handle, Box::new(owner))
+            ulib_device::Stream::from_raw_kept(device, handle, Box::new(owner.clone()))
         },
         // SAFETY: the documentation of the classes leaves it to the caller.
         None => unsafe { ulib_device::Stream::from_raw(device, handle) },
@@ -174,17 +194,26 @@ impl Stream {
                 let handle = usize::try_from(handle.0).map_err(|_| {
                     PyValueError::new_err(format!("Stream: {handle} is no handle of a stream"))
                 })?;
-                Some((handle, keep.then(|| object.clone().unbind())))
+                Some((handle, keep.then(|| Object::new(object))))
             }
         };
         let made = py.detach(|| {
             let device = Device::new(ordinal)?;
-            match foreign {
+            match &foreign {
                 None => ulib_device::Stream::non_blocking(&device),
-                Some((handle, owner)) => self::foreign(&device, handle, owner),
+                Some((handle, owner)) => self::foreign(&device, *handle, owner.as_ref()),
             }
         });
-        Ok(Stream(Queue::new(made.py()?)))
+        let owner = foreign.and_then(|(_, owner)| owner);
+        Ok(Stream(Queue::new(made.py()?, owner)))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.0.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.0.close();
     }
 
     /// Waits until everything put into the stream so far is done.

@@ -4,27 +4,44 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use pyo3::{PyTraverseError, PyVisit};
 use ulib_core::{Error, ErrorKind, Result};
 use ulib_device::LaunchConfig;
 use ulib_device::graph::{Capture, Graph, GraphExec, Node, NodeKind};
+use ulib_device::stream::StreamScope;
 
 use super::errors::{IntoCudaResult, logic};
+use super::kept::{Entries, Keeper, KeptObjects, Object, Registered, Token};
 use super::memory::on::On;
+use super::memory::pending;
 use super::module::function::{Function, extents};
 use super::stream::PyStream;
 use crate::cell::drop_detached;
 
-/// What ``Stream.capture`` gives: in its ``with`` block what this thread puts into the stream is written down instead of run.
+/// What ``Stream.capture`` gives: in its ``with`` block what is put into the stream is written down instead of run. It may be left on
+/// another thread than it was entered on; an object that goes without it ends the capture, and its work is forgotten.
 #[pyclass(frozen, weakref, name = "Capture", module = "uLib.cuda.driver")]
 pub(crate) struct PyCapture {
     stream: Py<PyStream>,
     graph: Py<PyGraph>,
-    running: Mutex<Option<Capture<'static>>>,
+    running: Mutex<Option<Running>>,
 }
 
-/// Work that a ``with stream.capture() as graph:`` block has written down, once that has ended. What it uses is kept.
+/// A capture in progress, and what ends with it.
+struct Running {
+    /// Operations of uLib's objects are part of it, too.
+    scope: StreamScope,
+    capture: Capture<'static>,
+    _registered: Option<Registered>,
+}
+
+/// Work that a ``with stream.capture() as graph:`` block has written down, once that has ended. What it uses is kept: what is freed or
+/// closed before goes when the graph, and all that is ready to be launched of it, is gone.
 #[pyclass(frozen, weakref, name = "Graph", module = "uLib.cuda.driver")]
-pub(crate) struct PyGraph(Mutex<State>);
+pub(crate) struct PyGraph {
+    state: Mutex<State>,
+    kept: Py<KeptObjects>,
+}
 
 enum State {
     /// The block has not ended.
@@ -32,11 +49,19 @@ enum State {
     Done(Graph<'static>),
     /// Or its block was left by an exception.
     Closed,
+    /// Its capture has gone without having been left.
+    Abandoned,
 }
 
 /// A graph that is ready to be launched.
 #[pyclass(frozen, weakref, name = "GraphExec", module = "uLib.cuda.driver")]
-pub(crate) struct PyGraphExec(Mutex<Option<GraphExec<'static>>>);
+pub(crate) struct PyGraphExec {
+    exec: Mutex<Option<GraphExec<'static>>>,
+    /// The objects of the graph it was made from, and of its own changes.
+    kept: Py<KeptObjects>,
+    /// Those of the graph that has taken its place last.
+    updated: Mutex<Option<Py<KeptObjects>>>,
+}
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -44,26 +69,49 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl PyCapture {
     pub(crate) fn new(py: Python<'_>, stream: Py<PyStream>) -> PyResult<Self> {
+        let graph = PyGraph {
+            state: Mutex::new(State::Pending),
+            kept: Py::new(py, KeptObjects(std::sync::Arc::<Entries>::default()))?,
+        };
         Ok(Self {
             stream,
-            graph: Py::new(py, PyGraph(Mutex::new(State::Pending)))?,
+            graph: Py::new(py, graph)?,
             running: Mutex::new(None),
         })
+    }
+
+    /// Ends the capture, if there is one, and forgets its work.
+    fn abandon(&self) {
+        let running = locked(&self.running).take();
+        let mut state = self.graph.get().state();
+        if matches!(*state, State::Pending) {
+            *state = State::Abandoned;
+        }
+        drop(state);
+        drop_detached(running);
     }
 }
 
 #[pymethods]
 impl PyCapture {
     fn __enter__(&self, py: Python<'_>) -> PyResult<Py<PyGraph>> {
-        if locked(&self.running).is_some() || !matches!(*self.graph.get().state(), State::Pending) {
+        let graph = self.graph.get();
+        let entered = locked(&self.running).is_some();
+        if entered || !matches!(*graph.state(), State::Pending) {
             return Err(logic("Capture: it has been entered already"));
         }
-        let stream = self.stream.get();
-        let inner = stream.inner()?;
-        let begun = py.detach(|| inner.capture()).cuda()?;
-        *locked(&self.running) = Some(begun);
-        // Operations of uLib's objects are part of it, too.
-        stream.enter_scope()?;
+        let stream = self.stream.get().inner()?;
+        let entries = &graph.kept.get().0;
+        let begun = py.detach(|| {
+            let capture = stream.capture()?;
+            let number = stream.capture_number()?;
+            Ok(Running {
+                scope: stream.enter(),
+                capture,
+                _registered: number.map(|number| Registered::new(number, entries)),
+            })
+        });
+        *locked(&self.running) = Some(begun.cuda()?);
         Ok(self.graph.clone_ref(py))
     }
 
@@ -79,35 +127,56 @@ impl PyCapture {
                 "Capture: it has not been entered, or was left already",
             ));
         };
-        let left = self.stream.get().leave_scope();
         let graph = self.graph.get();
         if kind.is_some_and(|kind| !kind.is_none()) {
             *graph.state() = State::Closed;
             drop_detached(running);
-            return left;
+            return Ok(());
         }
-        match py.detach(|| running.finish()).cuda() {
-            Ok(made) => *graph.state() = State::Done(made),
+        let made = py.detach(|| {
+            drop(running.scope);
+            running.capture.finish()
+        });
+        let mut state = graph.state();
+        match made {
+            // Closed within the block, it stays so.
+            Ok(made) if matches!(*state, State::Closed) => {
+                drop(state);
+                drop_detached(made);
+                Ok(())
+            }
+            Ok(made) => {
+                *state = State::Done(made);
+                Ok(())
+            }
             Err(error) => {
-                *graph.state() = State::Closed;
-                return Err(error);
+                *state = State::Closed;
+                drop(state);
+                Err(error).cuda()
             }
         }
-        left
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.stream)?;
+        visit.call(&self.graph)
+    }
+
+    fn __clear__(&self) {
+        self.abandon();
     }
 }
 
 impl Drop for PyCapture {
     fn drop(&mut self) {
-        let running = locked(&self.running).take();
-        drop_detached(running);
+        self.abandon();
     }
 }
 
 impl PyGraph {
     /// Held for a moment only, without waiting for anything.
     fn state(&self) -> MutexGuard<'_, State> {
-        locked(&self.0)
+        locked(&self.state)
     }
 
     /// The graph itself.
@@ -115,7 +184,12 @@ impl PyGraph {
         match &*self.state() {
             State::Done(graph) => Ok(graph.clone()),
             State::Pending => Err(logic("Graph: its capture has not ended")),
-            State::Closed => Err(logic("Graph: it has been closed")),
+            State::Closed => Err(logic(
+                "Graph: it has been closed, or its capture was left by an exception",
+            )),
+            State::Abandoned => Err(logic(
+                "Graph: its capture has gone without the end of its block, and its work is forgotten",
+            )),
         }
     }
 }
@@ -126,7 +200,11 @@ impl PyGraph {
     fn instantiate(&self, py: Python<'_>) -> PyResult<PyGraphExec> {
         let graph = self.get()?;
         let made = py.detach(|| graph.instantiate()).cuda()?;
-        Ok(PyGraphExec(Mutex::new(Some(made))))
+        Ok(PyGraphExec {
+            exec: Mutex::new(Some(made)),
+            kept: self.kept.clone_ref(py),
+            updated: Mutex::new(None),
+        })
     }
 
     /// How many pieces of work there are.
@@ -165,7 +243,7 @@ impl PyGraph {
         Ok(self.get()?.handle() as usize)
     }
 
-    /// Gives it up; what is ready to be launched stays ready.
+    /// Gives it up; what is ready to be launched stays ready. Within the block of its capture, that becomes no graph.
     fn close(&self) {
         let before = std::mem::replace(&mut *self.state(), State::Closed);
         if let State::Done(graph) = before {
@@ -192,6 +270,14 @@ impl PyGraph {
             Err(_) => "<uLib.cuda.driver.Graph, not there>".to_owned(),
         }
     }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.kept)
+    }
+
+    fn __clear__(&self) {
+        self.close();
+    }
 }
 
 impl Drop for PyGraph {
@@ -208,7 +294,7 @@ impl PyGraphExec {
         work: impl FnOnce(&mut GraphExec<'static>) -> Result<R> + Send,
     ) -> PyResult<R> {
         py.detach(|| {
-            let mut slot = locked(&self.0);
+            let mut slot = locked(&self.exec);
             let exec = slot.as_mut().ok_or_else(|| {
                 Error::new(ErrorKind::InvalidArgument, "GraphExec: it has been closed")
             })?;
@@ -234,12 +320,15 @@ impl PyGraphExec {
     /// Takes the work of the graph in the place of its own, for later launches: the same pieces of work in the same order, with
     /// other memory, numbers or sizes.
     fn update(&self, py: Python<'_>, graph: &PyGraph) -> PyResult<()> {
-        let graph = graph.get()?;
-        self.with(py, |exec| exec.update(&graph))
+        let taken = graph.get()?;
+        self.with(py, |exec| exec.update(&taken))?;
+        let before = locked(&self.updated).replace(graph.kept.clone_ref(py));
+        drop(before);
+        Ok(())
     }
 
     /// Lets one of its launches of a kernel be ``function(*args, block=block, grid=grid)`` from now on. ``node`` counts the pieces of
-    /// work as ``Graph.node_kinds`` does.
+    /// work as ``Graph.node_kinds`` does. What was kept for the launch before goes when that is done, as far as nothing else needs it.
     #[pyo3(signature = (node, function, *args, block, grid=None, shared=0))]
     #[allow(clippy::too_many_arguments, reason = "those of a launch")]
     #[allow(unsafe_code, reason = "launches kernels of the caller")]
@@ -258,7 +347,11 @@ impl PyGraphExec {
             block: extents("block", block)?,
             shared_bytes: shared,
         };
-        let (mut arguments, used) = function.arguments(args)?;
+        let (mut arguments, needs) = function.arguments(args)?;
+        let used = Token::new(
+            &self.kept.get().0,
+            Keeper::Object(Object::new(args.as_any())),
+        );
         self.with(py, |exec| {
             let nodes = exec.nodes()?;
             let count = nodes.len();
@@ -269,23 +362,44 @@ impl PyGraphExec {
             // SAFETY: number and sizes of the arguments are checked where the driver tells them, and what they name is kept; that
             // the kernel does with them what it should is what everybody who calls one from Python relies on.
             unsafe { exec.set_kernel_with(node, function.inner(), config, &mut arguments) }?;
-            exec.keep(used);
+            exec.keep_for(node, (needs, used));
             Ok(())
         })
     }
 
     /// Waits until all launches so far are done.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, GraphExec::synchronize)
+        self.with(py, GraphExec::synchronize)?;
+        pending::let_go(py);
+        Ok(())
     }
 
     /// Waits for its launches, and gives it up; a second time does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| {
-            let exec = locked(&self.0).take();
+            let exec = locked(&self.exec).take();
             exec.map_or(Ok(()), GraphExec::close)
         })
         .cuda()
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // Launches that are not done use what is kept, whatever else has become of it.
+        let exec = self.exec.try_lock();
+        if exec.is_ok_and(|exec| exec.as_ref().is_none_or(GraphExec::is_idle)) {
+            visit.call(&self.kept)?;
+            if let Ok(updated) = self.updated.try_lock() {
+                visit.call(&*updated)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn __clear__(&self) {
+        let exec = locked(&self.exec).take();
+        drop_detached(exec);
+        let updated = locked(&self.updated).take();
+        drop(updated);
     }
 
     /// The driver's handle, an integer.
@@ -306,11 +420,8 @@ impl PyGraphExec {
 
 impl Drop for PyGraphExec {
     fn drop(&mut self) {
-        let exec = self
-            .0
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let exec = self.exec.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let exec = exec.take();
         drop_detached(exec);
     }
 }

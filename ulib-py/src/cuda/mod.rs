@@ -11,6 +11,7 @@ mod errors;
 mod event;
 mod gl;
 mod graph;
+pub(crate) mod kept;
 mod memory;
 mod module;
 mod report;
@@ -76,5 +77,7 @@ fn contexts(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(current::stop_profiler, module)?)?;
     module.add_function(wrap_pyfunction!(current::init, module)?)?;
     module.add_function(wrap_pyfunction!(current::mem_get_info, module)?)?;
+    module.add_function(wrap_pyfunction!(kept::captures_are_open, module)?)?;
+    module.add_function(wrap_pyfunction!(kept::keep_in_capture, module)?)?;
     module.add_function(wrap_pyfunction!(report::live_objects, module)?)
 }

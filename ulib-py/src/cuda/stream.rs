@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 use ulib_device::stream::StreamKind;
 use ulib_device::{Device, Stream};
 
@@ -11,6 +12,7 @@ use super::device::PyDevice;
 use super::errors::{IntoCudaResult, logic};
 use super::event::PyEvent;
 use super::graph::PyCapture;
+use super::kept::Object;
 use super::memory::pending;
 use crate::stream::{Queue, foreign, handle_of};
 
@@ -24,17 +26,7 @@ pub(crate) struct PyStream(Queue);
 
 impl PyStream {
     pub(crate) fn new(stream: Stream) -> Self {
-        Self(Queue::new(stream))
-    }
-
-    /// Lets operations of this thread use the stream.
-    pub(crate) fn enter_scope(&self) -> PyResult<()> {
-        self.0.enter().cuda()
-    }
-
-    /// Ends what [`enter_scope`](Self::enter_scope) began.
-    pub(crate) fn leave_scope(&self) -> PyResult<()> {
-        self.0.leave()
+        Self(Queue::new(stream, None))
     }
 
     /// The stream itself.
@@ -48,16 +40,20 @@ fn is_number(object: &Bound<'_, PyAny>) -> bool {
 }
 
 /// The stream that another library made.
-fn adopted(py: Python<'_>, object: &Bound<'_, PyAny>, device: Option<Device>) -> PyResult<Stream> {
+fn adopted(
+    py: Python<'_>,
+    object: &Bound<'_, PyAny>,
+    device: Option<Device>,
+) -> PyResult<PyStream> {
     let (handle, keep) = handle_of("Stream", object)?;
     let handle = usize::try_from(handle.0)
         .map_err(|_| logic(format!("Stream: {handle} is no handle of a stream")))?;
-    let owner = keep.then(|| object.clone().unbind());
-    py.detach(|| {
+    let owner = keep.then(|| Object::new(object));
+    let stream = py.detach(|| {
         let device = device.map_or_else(current::device, Ok)?;
-        foreign(&device, handle, owner)
-    })
-    .cuda()
+        foreign(&device, handle, owner.as_ref())
+    });
+    Ok(PyStream(Queue::new(stream.cuda()?, owner)))
 }
 
 #[pymethods]
@@ -68,7 +64,7 @@ impl PyStream {
         let flags = match flags {
             None => 0,
             Some(number) if is_number(number) => number.extract::<i64>()?,
-            Some(object) => return adopted(py, object, None).map(Self::new),
+            Some(object) => return adopted(py, object, None),
         };
         let kind = match flags {
             0 => StreamKind::Blocking,
@@ -91,7 +87,7 @@ impl PyStream {
         handle: &Bound<'_, PyAny>,
         device: Option<&PyDevice>,
     ) -> PyResult<Self> {
-        adopted(py, handle, device.map(|device| device.0.clone())).map(Self::new)
+        adopted(py, handle, device.map(|device| device.0.clone()))
     }
 
     /// The default stream of the current device.
@@ -142,14 +138,14 @@ impl PyStream {
         callbacks::add(py, &self.inner()?, callback)
     }
 
-    /// For a ``with`` block: ``with stream.capture() as graph:`` writes down what this thread puts into the stream, instead of
-    /// running it; afterwards ``graph.instantiate()`` makes it ready to be launched. Other threads go on meanwhile; what has
-    /// to wait for the stream is an error.
+    /// For a ``with`` block: ``with stream.capture() as graph:`` writes down what is put into the stream, instead of running it;
+    /// afterwards ``graph.instantiate()`` makes it ready to be launched. Other threads go on meanwhile; what has to wait for the
+    /// stream, or for the whole device, is an error.
     fn capture(slf: Py<Self>, py: Python<'_>) -> PyResult<PyCapture> {
         PyCapture::new(py, slf)
     }
 
-    /// Gives the stream up; work that is in it runs.
+    /// Gives the stream up; work that is in it runs, and a capture of it goes on.
     fn close(&self) {
         self.0.close();
     }
@@ -196,13 +192,21 @@ impl PyStream {
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
-        slf.enter_scope()?;
+        slf.0.enter().cuda()?;
         Ok(slf)
     }
 
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        self.leave_scope()
+        self.0.leave()
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.0.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.0.close();
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {

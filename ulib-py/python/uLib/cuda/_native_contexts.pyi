@@ -19,6 +19,8 @@ __all__ = [
     "get_driver_version",
     "get_version",
     "init",
+    "captures_are_open",
+    "keep_in_capture",
     "live_objects",
     "mem_get_info",
     "start_profiler",
@@ -107,6 +109,8 @@ class Context:
     def __hash__(self) -> int: ...
 
 def live_objects() -> dict[str, int]: ...
+def captures_are_open() -> bool: ...
+def keep_in_capture(stream: Any, objects: Sequence[Any]) -> int | None: ...
 
 @final
 class Stream:

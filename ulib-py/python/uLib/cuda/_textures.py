@@ -1,7 +1,8 @@
 """Texture and surface references: names in a program's source that are bound to memory from outside.
 
 A program that declares ``texture<float, 2> tex;`` or ``surface<void, 2> surf;`` at file scope has a variable of that name, which
-holds the number of a texture or surface object. What is bound to the reference becomes such an object at the next launch.
+holds the number of a texture or surface object. What is bound to the reference becomes such an object at the next launch. A graph
+reads what was bound when its launches were captured, and keeps it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import functools
 import operator
 import threading
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,6 +31,7 @@ from ._native import (
     PooledDeviceAllocation,
     SurfaceObject,
     TextureObject,
+    keep_in_capture,
     mem_get_address_range,
     memcpy_htod,
     memset_d32_async,
@@ -43,8 +46,20 @@ _Mode = TypeVar("_Mode", address_mode, filter_mode)
 _ITEM = {1: 1, 2: 2, 3: 4, 8: 1, 9: 2, 10: 4, 16: 2, 32: 4}
 
 
+class _Use:
+    """What a graph uses of a reference: it lives as long as the graph."""
+
+    def __init__(self, made: TextureObject | SurfaceObject, module: Any) -> None:
+        self.made = made
+        self.module = module
+
+
 class _Reference:
-    """A variable of a program, of 64 bits, that holds the number of an object."""
+    """A variable of a program, of 64 bits, that holds the number of an object.
+
+    Launches that are captured write the variable as a part of their graph, each time it is launched. Others write it when it does not
+    hold the number that it should, as far as that is known here: not while there are graphs that write it.
+    """
 
     def __init__(self) -> None:
         self._name: str | None = None
@@ -55,9 +70,19 @@ class _Reference:
         # lock is held for moments only, the second one while the variable is written, which may wait for the device.
         self._version, self._made = 1, 0
         self._lock, self._writing = threading.Lock(), threading.Lock()
+        # What keeps the memory that is bound, and that of the object.
+        self._keep: Any = None
+        self._kept: Any = None
+        # What launches outside of graphs have written last; None where that is not known.
+        self._holds: int | None = None
         # The streams that have read the variable since it was written for all, and the one that a write waits in.
         self._readers: set[int] = set()
         self._written_in: int | None = None
+        # What graphs use; and what captures of other libraries do, of which nobody knows whether there is a graph.
+        self._graphs: list[weakref.ref[_Use]] = []
+        self._elsewhere: list[_Use] = []
+        # The capture of which it is known what it has written in which stream.
+        self._captured: tuple[int, int, int] | None = None
 
     def _bind(self, module: Any, name: str) -> None:
         """Makes this the reference ``name`` of a loaded program."""
@@ -82,25 +107,67 @@ class _Reference:
         """Prepares the variable for a launch in ``stream``."""
         if self._name is None:
             raise LogicError(f"{type(self).__name__}: it belongs to no program; get_texref and get_surfref of a module give one that does")
-        here = _number(stream)
         with self._writing:
-            if self._made != self._version:
+            # The object before goes at the end, after a wait for the kernels that use it.
+            before, made = self._object, self._object
+            if made is None or self._made != self._version:
                 with self._lock:
-                    version, make = self._version, self._maker()
+                    version, make, keep = self._version, self._maker(), self._keep
                 made = make()
-                self._write(made.handle, stream, here)
-                # The object before goes now, after a wait for the kernels that use it.
-                self._object, self._made = made, version
-            elif self._written_in not in (None, here):
-                Context.synchronize()
-                self._written_in = None
-            self._readers.add(here)
+                self._object, self._made, self._kept = made, version, keep
+            use = _Use(made, self._module)
+            capture = keep_in_capture(stream, [use, self._kept])
+            if capture is None:
+                self._prepare(made.handle, stream)
+            else:
+                self._prepare_in_graph(use, capture, stream)
+            del before
+
+    def _prepare(self, handle: int, stream: Any) -> None:
+        here = _number(stream)
+        alive = [graph for graph in self._graphs if graph() is not None]
+        if len(alive) < len(self._graphs):
+            self._graphs, self._holds = alive, None
+        if self._holds == handle and (self._graphs or self._elsewhere):
+            # A graph may have written another number, or does so before this launch; what other launches read stays the same.
+            self._put(handle, stream)
+        elif self._holds != handle:
+            self._write(handle, stream, here)
+            self._holds = handle
+        elif self._written_in not in (None, here):
+            Context.synchronize()
+            self._written_in = None
+        self._readers.add(here)
+
+    def _prepare_in_graph(self, use: _Use, capture: int, stream: Any) -> None:
+        here, handle = _number(stream), use.made.handle
+        if capture == 0:
+            if not any(known.made is use.made for known in self._elsewhere):
+                self._elsewhere.append(use)
+        elif self._captured == (capture, here, handle):
+            # The graph has written it already, and kept the object.
+            return
+        elif self._captured is not None and self._captured[0] == capture and self._captured[2] != handle:
+            if self._captured[1] != here:
+                raise LogicError(
+                    f"{type(self).__name__}: {self._name!r} was bound anew since a launch in another stream of the same capture, which "
+                    "has no order with this one"
+                )
+        if capture:
+            self._graphs.append(weakref.ref(use))
+        self._put(handle, stream)
+        self._captured = (capture, here, handle) if capture else None
+
+    def _put(self, handle: int, stream: Any) -> None:
+        """Writes the variable in the order of the stream."""
+        memset_d32_async(self._address, handle & 0xFFFFFFFF, 1, stream)
+        memset_d32_async(self._address + 4, handle >> 32, 1, stream)
 
     def _write(self, handle: int, stream: Any, here: int) -> None:
+        self._holds = None
         if self._readers <= {here} and self._written_in in (None, here):
-            # In order with all that reads it, also in a stream that is being captured.
-            memset_d32_async(self._address, handle & 0xFFFFFFFF, 1, stream)
-            memset_d32_async(self._address + 4, handle >> 32, 1, stream)
+            # In order with all that reads it.
+            self._put(handle, stream)
             self._written_in = here
         else:
             Context.synchronize()
@@ -129,7 +196,6 @@ class TextureReference(_Reference):
         super().__init__()
         self._array: Array | None = None
         self._memory: dict[str, Any] | None = None
-        self._keep: Any = None
         self._format = array_format(array_format.FLOAT)
         self._channels = 1
         self._address_modes = [address_mode(address_mode.CLAMP)] * 3

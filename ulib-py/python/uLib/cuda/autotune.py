@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import compiler
-from ._errors import CompileError, Error, LaunchError
-from ._native import Context, Event, Function, get_driver_version, recall_kept, remember_kept
+from ._errors import CompileError, Error, LaunchError, LogicError
+from ._native import Context, Event, Function, captures_are_open, get_driver_version, recall_kept, remember_kept
 
 __all__ = ["Autotuner", "Trial", "Tuned"]
 
@@ -160,8 +160,14 @@ class Autotuner:
 
         ``launch(function, parameters)`` launches the kernel once, in ``stream`` if that is given. ``check(parameters)`` is called when a
         configuration has run for the first time: it compares the results with a reference, and says by False or an
-        ``AssertionError`` that they are wrong. A configuration that does not compile or cannot be launched is passed over.
+        ``AssertionError`` that they are wrong. A configuration that does not compile or cannot be launched is passed over. While a
+        stream is being captured, it is a ``LogicError``.
         """
+        if captures_are_open():
+            raise LogicError(
+                f"Autotuner: {self.kernel} cannot be tuned while a stream is being captured into a graph: launches are timed and waited "
+                "for; tune it before"
+            )
         configurations = self.configurations()
         if not configurations:
             raise ValueError(f"Autotuner: the constraints leave no configuration of {self.kernel}")

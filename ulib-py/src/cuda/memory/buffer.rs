@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use ulib_core::{DType, Layout};
 use ulib_device::DeviceBytes;
 
@@ -115,6 +116,14 @@ impl HostBytes {
             return Err(logic(format!("{op}: {what} is read-only")));
         }
         Ok(bytes)
+    }
+
+    /// Tells the garbage collector of the object that has the bytes.
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let object = &raw const self.buffer.0.obj;
+        // SAFETY: a buffer that the interpreter filled owns a reference there, unless it is null, which is a pointer as in `Py`.
+        let object = unsafe { object.cast::<Option<Py<PyAny>>>().as_ref() };
+        object.map_or(Ok(()), |object| visit.call(object))
     }
 
     pub(crate) fn ptr(&self) -> *mut u8 {

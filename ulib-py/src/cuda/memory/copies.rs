@@ -1,6 +1,8 @@
 //! `memcpy_htod` and its kin.
 #![allow(unsafe_code, reason = "addresses are the program's own")]
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 use ulib_device::Access;
 use ulib_device::copy::raw;
@@ -12,6 +14,7 @@ use super::pointer::Pointer;
 use super::{pending, transfer};
 use crate::args::whole;
 use crate::cuda::errors::IntoCudaResult;
+use crate::cuda::kept::{Keeper, in_graph};
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(memcpy_htod, module)?)?;
@@ -57,8 +60,10 @@ fn memcpy_htod_async(
     to.check(OP, "dest", from.len())?;
     let on = On::of(OP, stream)?;
     let (start, len) = (HostPtr(from.ptr()), from.len());
+    let keeper = Keeper::Bytes(Arc::new(from));
     let queued = py.detach(|| {
         let stream = on.stream(OP, &to.device()?)?;
+        in_graph(&stream, || keeper.clone())?;
         transfer::queue(&to, Access::Write, &stream, || {
             // SAFETY: the buffer is kept until the copy has run; the driver checks the address, and the memory of an
             // allocation of ours outlives the work that is queued on it.
@@ -66,7 +71,8 @@ fn memcpy_htod_async(
         })?;
         pending::mark(&stream)
     });
-    pending::keep(py, queued.cuda()?, from)
+    pending::keep(py, queued.cuda()?, keeper);
+    Ok(())
 }
 
 /// Copies as many bytes as ``dest``, anything contiguous and writable with a buffer, has from the device memory ``src``. Returns
@@ -105,15 +111,18 @@ fn memcpy_dtoh_async(
     from.check(OP, "src", to.len())?;
     let on = On::of(OP, stream)?;
     let (start, len) = (HostPtr(to.ptr()), to.len());
+    let keeper = Keeper::Bytes(Arc::new(to));
     let queued = py.detach(|| {
         let stream = on.stream(OP, &from.device()?)?;
+        in_graph(&stream, || keeper.clone())?;
         transfer::queue(&from, Access::Read, &stream, || {
             // SAFETY: as in `memcpy_htod_async`.
             unsafe { raw::download(start.get(), from.address(), len, &stream) }
         })?;
         pending::mark(&stream)
     });
-    pending::keep(py, queued.cuda()?, to)
+    pending::keep(py, queued.cuda()?, keeper);
+    Ok(())
 }
 
 fn dtod(

@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use pyo3::{PyTraverseError, PyVisit};
 use ulib_core::Error;
 use ulib_device::pinned::{HostBlock, HostFlags, HostMemory, Registration, device_pointer};
 
@@ -120,6 +121,13 @@ impl Drop for HostPointer {
 
 #[pymethods]
 impl HostPointer {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self.owner.try_lock().as_deref() {
+            Ok(Some(Owner::Registered(owner))) => owner.bytes.traverse(&visit),
+            _ => Ok(()),
+        }
+    }
+
     /// The address at which kernels of the device reach the memory.
     fn get_device_pointer(&self, py: Python<'_>) -> PyResult<u64> {
         self.check()?;
@@ -324,6 +332,10 @@ impl RegisteredHostMemory {
             pointer.freed.store(false, Ordering::SeqCst);
         }
         released.cuda()
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.array)
     }
 
     /// The array.

@@ -1,9 +1,10 @@
 //! Device memory of other processes.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyTuple};
+use ulib_core::Result;
 use ulib_device::memory::{ImportedMemory, export_memory, memory_handle};
 
 use super::buffer::HostBytes;
@@ -27,16 +28,22 @@ fn mem_get_ipc_handle<'py>(devptr: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Py
 }
 
 /// Memory of another process, by the bytes that ``mem_get_ipc_handle`` gave there. It is an integer wherever one is taken: its
-/// address in this process. Unmapped with the object, by ``close()``, or at the end of ``with handle:``; the other process keeps the
-/// memory.
+/// address in this process. Unmapped with the object, by ``close()``, or at the end of ``with handle:``, as soon as no graph uses it; the
+/// other process keeps the memory.
 #[pyclass(frozen, weakref, module = "uLib.cuda.driver")]
 pub(crate) struct IPCMemoryHandle {
     address: u64,
-    memory: Mutex<Option<ImportedMemory>>,
+    memory: Mutex<Option<Arc<ImportedMemory>>>,
 }
 
 impl IPCMemoryHandle {
-    fn take(&self) -> Option<ImportedMemory> {
+    /// The memory, as long as it is mapped.
+    pub(super) fn memory(&self) -> Option<Arc<ImportedMemory>> {
+        let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.clone()
+    }
+
+    fn take(&self) -> Option<Arc<ImportedMemory>> {
         self.memory
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -48,6 +55,11 @@ impl Drop for IPCMemoryHandle {
     fn drop(&mut self) {
         drop_detached(self.take());
     }
+}
+
+/// Unmaps the memory now, or when the graphs that use it are gone.
+fn close(memory: Arc<ImportedMemory>) -> Result<()> {
+    Arc::try_unwrap(memory).map_or(Ok(()), ImportedMemory::close)
 }
 
 #[pymethods]
@@ -73,7 +85,7 @@ impl IPCMemoryHandle {
             .cuda()?;
         Ok(Self {
             address: made.ptr(),
-            memory: Mutex::new(Some(made)),
+            memory: Mutex::new(Some(Arc::new(made))),
         })
     }
 
@@ -82,7 +94,7 @@ impl IPCMemoryHandle {
         let memory = self
             .take()
             .ok_or_else(|| logic("IPCMemoryHandle: the memory has been unmapped"))?;
-        py.detach(|| memory.close()).cuda()
+        py.detach(|| close(memory)).cuda()
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -92,7 +104,7 @@ impl IPCMemoryHandle {
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
         self.take()
-            .map_or(Ok(()), |memory| py.detach(|| memory.close()).cuda())
+            .map_or(Ok(()), |memory| py.detach(|| close(memory)).cuda())
     }
 
     fn __int__(&self) -> PyResult<u64> {

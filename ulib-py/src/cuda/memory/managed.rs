@@ -154,7 +154,11 @@ impl ManagedAllocation {
         let (memory, attachment) = (Self::memory(&slf)?, attachment(OP, mem_flags)?);
         let on = On::of(OP, stream)?;
         slf.py()
-            .detach(|| memory.attach(attachment, &on.stream(OP, memory.device())?))
+            .detach(|| {
+                let stream = on.stream(OP, memory.device())?;
+                stream.keep_in_capture(|| Arc::clone(&memory))?;
+                memory.attach(attachment, &stream)
+            })
             .cuda()
     }
 
@@ -176,7 +180,11 @@ impl ManagedAllocation {
         );
         let range = range(OP, offset, size, slf.len)?;
         slf.py()
-            .detach(|| memory.prefetch(range, to, &on.stream(OP, memory.device())?))
+            .detach(|| {
+                let stream = on.stream(OP, memory.device())?;
+                stream.keep_in_capture(|| Arc::clone(&memory))?;
+                memory.prefetch(range, to, &stream)
+            })
             .cuda()
     }
 

@@ -7,15 +7,7 @@ use pyo3::prelude::*;
 use ulib_core::{Error, Result};
 use ulib_device::{Event, Stream};
 
-use super::buffer::HostBytes;
-use crate::cuda::errors::IntoCudaResult;
-
-/// What keeps something alive.
-#[allow(dead_code, reason = "kept for the sake of their destructors")]
-pub(super) enum Keeper {
-    Bytes(Arc<HostBytes>),
-    Object(Py<PyAny>),
-}
+use crate::cuda::kept::Keeper;
 
 struct Kept {
     after: Arc<Event>,
@@ -31,14 +23,15 @@ pub(super) enum Mark {
     Done,
     /// Until that is reached.
     After(Arc<Event>),
-    /// As long as the graph that the stream is captured into; of a capture that is not ours, its user keeps what it uses.
-    Captured(Stream),
+    /// As long as the graph that the stream is captured into, by who has put the work there ([`in_graph`](crate::cuda::kept::in_graph)); of a capture that is
+    /// not ours, its user keeps what it uses.
+    Captured,
 }
 
 /// Marks the present end of `stream`. Where it cannot be marked, it is waited for.
 pub(super) fn mark(stream: &Stream) -> Result<Mark> {
     match stream.is_capturing() {
-        Ok(true) => Ok(Mark::Captured(stream.clone())),
+        Ok(true) => Ok(Mark::Captured),
         Ok(false) => match stream.record() {
             Ok(event) => Ok(Mark::After(Arc::new(event))),
             Err(error) => wait_for(stream, error),
@@ -55,32 +48,21 @@ fn wait_for(stream: &Stream, error: Error) -> Result<Mark> {
     }
 }
 
-/// Keeps `bytes` as long as `mark` says, and lets those go that are done.
-pub(super) fn keep(py: Python<'_>, mark: Mark, bytes: HostBytes) -> PyResult<()> {
-    keep_for(py, mark, Keeper::Bytes(Arc::new(bytes)))
-}
-
-/// [`keep`] for anything.
-pub(super) fn keep_for(py: Python<'_>, mark: Mark, keeper: Keeper) -> PyResult<()> {
-    match mark {
-        Mark::Done => {}
-        Mark::After(after) => {
-            let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
-            pending.push_back(Kept {
-                after,
-                _keeper: keeper,
-            });
-        }
-        Mark::Captured(stream) => {
-            py.detach(|| stream.keep_in_capture(|| keeper)).cuda()?;
-        }
+/// Keeps what a copy uses as long as `mark` says, and lets those go that are done.
+pub(super) fn keep(py: Python<'_>, mark: Mark, keeper: Keeper) {
+    if let Mark::After(after) = mark {
+        let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.push_back(Kept {
+            after,
+            _keeper: keeper,
+        });
     }
     let_go(py);
-    Ok(())
 }
 
-/// Lets what copies no longer use go; does not wait.
+/// Lets what copies and graphs no longer use go; does not wait.
 pub(in crate::cuda) fn let_go(_py: Python<'_>) {
+    ulib_device::graph::let_go();
     let mut done = Vec::new();
     // Whoever has the lock does the same.
     if let Ok(mut pending) = PENDING.try_lock() {

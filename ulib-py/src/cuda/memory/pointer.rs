@@ -7,19 +7,21 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt};
 use ulib_core::Result;
-use ulib_device::memory::managed_range;
+use ulib_device::memory::{ImportedMemory, managed_range};
 use ulib_device::{Device, DeviceBytes};
 
 use super::buffer::HostBytes;
 use super::device::{self, DeviceAllocation};
+use super::ipc::IPCMemoryHandle;
 use super::pools::{self, PooledDeviceAllocation};
 use super::slot::Slot;
 use crate::args::Int;
 use crate::cuda::current;
 use crate::cuda::errors::logic;
+use crate::cuda::kept::Object;
 
 /// Base of classes that stand for an address of device memory: they override ``get_pointer``, and are integers then.
-#[pyclass(subclass, frozen, weakref, dict, module = "uLib.cuda.driver")]
+#[pyclass(subclass, frozen, weakref, module = "uLib.cuda.driver")]
 pub(crate) struct PointerHolderBase;
 
 #[pymethods]
@@ -59,13 +61,26 @@ pub(crate) struct Pointer {
     owner: Option<Arc<DeviceBytes>>,
     /// The stream on which its producer works, where it says so.
     after: Option<usize>,
+    /// The object that names the place, where that is what keeps it.
+    named: Option<Object>,
+    /// Memory of another process.
+    imported: Option<Arc<ImportedMemory>>,
 }
 
 impl Pointer {
     /// What `object` stands for: an allocation of this package, an integer or what can be one, an object with `gpudata` (an
     /// array of PyCUDA's kind) or with `__cuda_array_interface__`, or an array in managed memory.
     pub(crate) fn of(op: &'static str, what: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Self::within(op, what, object, DEEPEST)
+        let found = Self::within(op, what, object, DEEPEST)?;
+        if object.is_exact_instance_of::<PyInt>() || ours(object).is_some() {
+            return Ok(found);
+        }
+        let imported = object.cast::<IPCMemoryHandle>().ok();
+        Ok(Self {
+            named: Some(Object::new(object)),
+            imported: imported.and_then(|handle| handle.get().memory()),
+            ..found
+        })
     }
 
     /// [`of`](Self::of), through so many more objects with `gpudata`.
@@ -126,7 +141,25 @@ impl Pointer {
             room: self.room,
             owner: self.owner.clone(),
             after: self.after,
+            named: self.named.clone(),
+            imported: self.imported.clone(),
         }
+    }
+
+    /// The object that names the place, where that is what keeps it.
+    pub(crate) fn named(&self) -> Option<&Object> {
+        self.named.as_ref()
+    }
+
+    /// Everything that keeps the memory where it is.
+    pub(crate) fn keepers(&self) -> impl Send + Sync + use<> {
+        let (owner, named) = (self.owner.clone(), self.named.clone());
+        (owner, named, self.imported.clone())
+    }
+
+    /// What keeps memory of another process mapped, whatever becomes of the handle.
+    pub(crate) fn imported(&self) -> Option<&Arc<ImportedMemory>> {
+        self.imported.as_ref()
     }
 
     fn plain(address: u64, room: Option<usize>) -> Self {
@@ -135,6 +168,8 @@ impl Pointer {
             room,
             owner: None,
             after: None,
+            named: None,
+            imported: None,
         }
     }
 
@@ -148,10 +183,8 @@ impl Pointer {
     fn in_slot((slot, class): (&Slot, &'static str)) -> PyResult<Self> {
         let bytes = slot.bytes(class)?;
         Ok(Self {
-            address: bytes.ptr(),
-            room: Some(slot.len()),
-            owner: Some(bytes),
-            after: None,
+            owner: Some(Arc::clone(&bytes)),
+            ..Self::plain(bytes.ptr(), Some(slot.len()))
         })
     }
 

@@ -5,18 +5,21 @@ use std::sync::Arc;
 
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use ulib_core::Result;
 use ulib_device::Device;
 use ulib_device::sys::{
     CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUarray, CUcontext, CUmemorytype,
 };
+use ulib_device::texture::Array;
 
 use super::buffer::HostBytes;
-use super::pending;
 use super::pointer::Pointer;
 use crate::cuda::context::PyContext;
 use crate::cuda::current;
 use crate::cuda::errors::logic;
+use crate::cuda::kept::{Keeper, Object};
+use crate::cuda::texture::PyArray;
 
 /// One side of a copy, as the program describes it.
 #[derive(Default)]
@@ -40,7 +43,8 @@ pub(super) enum Place {
     Nothing,
     Host(Arc<HostBytes>),
     Device(Pointer),
-    Array(Py<PyAny>),
+    /// The object; the array, where it is ours.
+    Array(Object, Option<Array>),
 }
 
 #[derive(Default)]
@@ -99,10 +103,14 @@ impl Given {
         let handle = array
             .getattr_opt(intern!(array.py(), "handle"))?
             .ok_or_else(|| logic(format!("{op}: {} is no Array", array.get_type())))?;
+        let ours = array.cast::<PyArray>().ok();
         Ok(Self {
             kind: CUmemorytype::CU_MEMORYTYPE_ARRAY,
             address: handle.extract()?,
-            place: Place::Array(array.clone().unbind()),
+            place: Place::Array(
+                Object::new(array),
+                ours.map(|ours| ours.get().array()).transpose()?,
+            ),
         })
     }
 }
@@ -129,7 +137,7 @@ impl Side {
             }
             Place::Host(bytes) => (bytes.len(), None),
             Place::Device(pointer) => (0, Some(pointer)),
-            Place::Array(_) => return Ok(()),
+            Place::Array(..) => return Ok(()),
         };
         let span = || -> Option<usize> {
             let row = if height > 1 || depth > 1 || self.y > 0 || self.z > 0 {
@@ -204,12 +212,33 @@ impl Side {
         }
     }
 
-    /// What keeps host bytes and arrays.
-    pub(super) fn keepers(&self, py: Python<'_>) -> Option<pending::Keeper> {
+    /// The array, where it is one of ours.
+    pub(super) fn our_array(&self) -> Option<Array> {
         match &self.place {
-            Place::Host(bytes) => Some(pending::Keeper::Bytes(Arc::clone(bytes))),
-            Place::Array(array) => Some(pending::Keeper::Object(array.clone_ref(py))),
+            Place::Array(_, ours) => ours.clone(),
             _ => None,
+        }
+    }
+
+    /// What keeps host bytes and arrays.
+    pub(super) fn keepers(&self) -> Option<Keeper> {
+        match &self.place {
+            Place::Host(bytes) => Some(Keeper::Bytes(Arc::clone(bytes))),
+            Place::Array(array, _) => Some(Keeper::Object(array.clone())),
+            _ => None,
+        }
+    }
+
+    /// Tells the garbage collector of the objects.
+    pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.context)?;
+        match &self.place {
+            Place::Host(bytes) if Arc::strong_count(bytes) == 1 => bytes.traverse(visit),
+            Place::Array(object, _) => object.traverse(1, visit),
+            Place::Device(pointer) => pointer
+                .named()
+                .map_or(Ok(()), |named| named.traverse(1, visit)),
+            _ => Ok(()),
         }
     }
 }

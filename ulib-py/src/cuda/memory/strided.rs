@@ -5,9 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
+use pyo3::{PyTraverseError, PyVisit};
 use ulib_core::Result;
-use ulib_device::Stream;
 use ulib_device::copy::raw;
+use ulib_device::{Access, Stream};
 
 use super::on::On;
 use super::pointer::Pointer;
@@ -15,6 +16,7 @@ use super::sides::{Call, Description, Given, Side};
 use super::{pending, transfer};
 use crate::cuda::context::PyContext;
 use crate::cuda::errors::IntoCudaResult;
+use crate::cuda::kept::in_graph;
 
 /// Adds the classes of this file to `uLib.cuda._native_blocks`.
 pub(in crate::cuda) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -41,7 +43,7 @@ fn run(
     const OP: &str = "copy";
     let on = On::of(OP, stream)?;
     let waits = stream.is_none();
-    let (call, src, dst, device, keepers) = {
+    let (call, src, dst, device, keepers, arrays) = {
         let description = lock(state);
         let (width, height) = (description.width, description.height);
         let depth = if matches!(form, Form::Rows { .. }) {
@@ -72,12 +74,24 @@ fn run(
             pointer(&description.src),
             pointer(&description.dst),
             device,
-            [description.src.keepers(py), description.dst.keepers(py)],
+            [description.src.keepers(), description.dst.keepers()],
+            [
+                (description.src.our_array(), Access::Read),
+                (description.dst.our_array(), Access::Write),
+            ],
         )
     };
     let after = py
         .detach(|| {
             let stream = on.stream(OP, &device)?;
+            for keeper in keepers.iter().flatten() {
+                in_graph(&stream, || keeper.clone())?;
+            }
+            for (array, access) in &arrays {
+                if let Some(array) = array {
+                    array.queue_on(&stream, *access, || Ok(()))?;
+                }
+            }
             transfer::queue_from(&dst, &src, &stream, || queue(&call, form, &stream))?;
             if waits {
                 stream.synchronize()?;
@@ -87,7 +101,7 @@ fn run(
         })
         .cuda()?;
     for keeper in keepers.into_iter().flatten() {
-        pending::keep_for(py, after.clone(), keeper)?;
+        pending::keep(py, after.clone(), keeper);
     }
     Ok(())
 }
@@ -225,6 +239,21 @@ macro_rules! copies {
             /// Puts the copy wherever it is to be: device memory, or host memory that devices reach.
             fn set_dst_unified(&self, obj: &Bound<'_, PyAny>) -> PyResult<()> {
                 put(&self.state, Given::unified("set_dst_unified", obj, true)?, |all| &mut all.dst)
+            }
+
+            fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+                match self.state.try_lock() {
+                    Ok(state) => {
+                        state.src.traverse(&visit)?;
+                        state.dst.traverse(&visit)
+                    }
+                    Err(_) => Ok(()),
+                }
+            }
+
+            fn __clear__(&self) {
+                let before = std::mem::take(&mut *lock(&self.state));
+                drop(before);
             }
 
             $($extra)*

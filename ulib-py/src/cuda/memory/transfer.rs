@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use ulib_core::Result;
+use ulib_device::graph::any_capture;
 use ulib_device::{Access, Device, DeviceBytes, Stream, copy};
 
 use super::pointer::Pointer;
+use crate::cuda::kept::{self, Keeper};
 
 /// Puts `queue`, which touches the memory of `pointer`, into `stream`: after the work that is known to touch it, and so that it
 /// is not freed before.
@@ -17,33 +19,39 @@ pub(super) fn queue(
     queue: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
     wait_for_producer(pointer, stream)?;
+    in_graph(stream, pointer)?;
     match pointer.owner() {
-        Some(owner) => {
-            owner.queue_on(stream, access, queue)?;
-            in_graph(stream, owner)
-        }
+        Some(owner) => owner.queue_on(stream, access, queue),
         None => queue(),
     }
 }
 
-/// The memory of `pointer` as bytes of which `len` are used, for one call that waits for its work.
+/// The memory of `pointer` as bytes of which `len` are used, for one call.
 pub(crate) fn bytes(pointer: &Pointer, device: &Device, len: usize) -> Result<Arc<DeviceBytes>> {
     if let Some(owner) = pointer.owner() {
         if pointer.offset() == 0 {
             return Ok(Arc::clone(owner));
         }
-        // The work below is in the default stream, and waited for.
+        // Work that others have on it comes first.
         owner.use_on(&Stream::legacy(device), Access::Write)?;
     }
     wait_for_producer(pointer, &Stream::legacy(device))?;
+    let keepers = Box::new(pointer.keepers());
     // SAFETY: who names an address vouches for the memory there, which the driver checks before it is touched.
-    let bytes = unsafe { DeviceBytes::foreign(device, pointer.address(), len, Box::new(())) };
+    let bytes = unsafe { DeviceBytes::foreign(device, pointer.address(), len, keepers) };
     Ok(Arc::new(bytes))
 }
 
 /// Keeps memory as long as the graph that the stream is captured into, if it is.
-pub(super) fn in_graph(stream: &Stream, owner: &Arc<DeviceBytes>) -> Result<()> {
-    stream.keep_in_capture(|| Arc::clone(owner)).map(drop)
+fn in_graph(stream: &Stream, pointer: &Pointer) -> Result<()> {
+    if !any_capture() {
+        return Ok(());
+    }
+    if let Some(named) = pointer.named() {
+        kept::in_graph(stream, || Keeper::Object(named.clone()))?;
+    }
+    let (owner, imported) = (pointer.owner().cloned(), pointer.imported().cloned());
+    stream.keep_in_capture(|| (owner, imported)).map(drop)
 }
 
 fn wait_for_producer(pointer: &Pointer, stream: &Stream) -> Result<()> {
@@ -101,9 +109,8 @@ pub(super) fn queue_from(
 ) -> Result<()> {
     wait_for_producer(target, stream)?;
     wait_for_producer(source, stream)?;
-    for owner in [target.owner(), source.owner()].into_iter().flatten() {
-        in_graph(stream, owner)?;
-    }
+    in_graph(stream, target)?;
+    in_graph(stream, source)?;
     match (target.owner(), source.owner()) {
         (Some(target), Some(source)) => target.queue_from(source, stream, work),
         (Some(one), None) => one.queue_on(stream, Access::Write, work),

@@ -8,6 +8,7 @@ use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 use ulib_core::Result;
 use ulib_device::graph::any_capture;
 use ulib_device::launch::{Arguments, Shape, launch_with};
@@ -19,6 +20,7 @@ use super::prepared::{Prepared, PreparedTime};
 use super::values::{Needs, pack};
 use crate::args::Int;
 use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::cuda::kept::{Keeper, Object, token};
 use crate::cuda::memory::on::On;
 
 /// Attributes by the names that PyCUDA has for them, and newer ones.
@@ -53,11 +55,11 @@ pub(crate) struct Function {
     /// Texture and surface references that every call uses.
     references: Mutex<Vec<Py<PyAny>>>,
     /// Those of its module, which are used where something is bound to them.
-    of_module: Arc<References>,
+    of_module: Py<References>,
 }
 
 impl Function {
-    pub(super) fn new(function: ulib_device::Function, of_module: Arc<References>) -> Self {
+    pub(super) fn new(function: ulib_device::Function, of_module: Py<References>) -> Self {
         Self {
             function,
             prepared: Mutex::new(None),
@@ -101,16 +103,7 @@ impl Function {
         for reference in always {
             reference.call_method1(py, intern!(py, "_use"), (stream,))?;
         }
-        let of_module: Vec<Py<PyAny>> = {
-            let references = self
-                .of_module
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            references
-                .iter()
-                .map(|(.., reference)| reference.clone_ref(py))
-                .collect()
-        };
+        let of_module = self.of_module.get().all(py);
         for reference in of_module {
             reference.call_method1(py, intern!(py, "_use_if_bound"), (stream,))?;
         }
@@ -118,15 +111,12 @@ impl Function {
     }
 
     /// The values as the kernel takes them, and what has to live as long as they are used.
-    pub(crate) fn arguments(
-        &self,
-        args: &Bound<'_, PyTuple>,
-    ) -> PyResult<(Arguments, impl Send + Sync + use<>)> {
+    pub(crate) fn arguments(&self, args: &Bound<'_, PyTuple>) -> PyResult<(Arguments, Needs)> {
         let (mut arguments, mut needs) = (Arguments::new(), Needs::default());
         let parameters = self.function.parameters().cuda()?;
         pack(&self.function, parameters, args, &mut arguments, &mut needs)?;
         needs.without_handlers(self.function.name())?;
-        Ok((arguments, (needs, args.clone().unbind())))
+        Ok((arguments, needs))
     }
 
     /// The kernel itself.
@@ -134,23 +124,42 @@ impl Function {
         &self.function
     }
 
-    /// Puts the kernel into the stream. Where that is captured, the graph keeps the kernel, the memory and `args`.
+    /// Puts the kernel into the stream. Where that is captured, the graph keeps the kernel and all that it needs.
     fn start(
         &self,
         stream: &Stream,
         config: LaunchConfig,
         shape: Shape,
         arguments: &mut Arguments,
-        needs: &Needs,
-        args: Option<Py<PyTuple>>,
+        (needs, args): (Arc<Needs>, Option<Object>),
     ) -> Result<()> {
-        needs.order(stream)?;
-        if let Some(args) = args {
-            stream.keep_in_capture(|| (self.function.clone(), needs.owners().to_vec(), args))?;
+        let mut queue = || {
+            needs.order(stream)?;
+            // SAFETY: number and sizes of the arguments are checked where the driver tells them; that the kernel does with them what
+            // it should is what everybody who calls one from Python relies on.
+            unsafe { launch_with(&self.function, stream, config, shape, arguments) }
+        };
+        let Some(args) = args else { return queue() };
+        let args = token(stream, Keeper::Object(args))?;
+        stream.queue_kept(|| (self.function.clone(), Arc::clone(&needs), args), queue)
+    }
+
+    /// Refuses what has to wait for the kernel, in a stream that nobody can wait for now.
+    fn refuse_capture(
+        &self,
+        py: Python<'_>,
+        stream: Option<&Bound<'_, PyAny>>,
+        what: &str,
+    ) -> PyResult<()> {
+        let on = On::of("launch", stream)?;
+        let captured = py.detach(|| on.stream("launch", self.function.device())?.is_capturing());
+        match captured.cuda()? {
+            false => Ok(()),
+            true => Err(logic(format!(
+                "kernel {}: {what}, which cannot be in a stream that is being captured into a graph: the graph runs later, and again and again",
+                self.function.name()
+            ))),
         }
-        // SAFETY: number and sizes of the arguments are checked where the driver tells them; that the kernel does with them what
-        // it should is what everybody who calls one from Python relies on.
-        unsafe { launch_with(&self.function, stream, config, shape, arguments) }
     }
 
     /// As [`start`](Self::start), for the values of a prepared call.
@@ -179,7 +188,8 @@ impl Function {
             shared_bytes: call.shared,
         };
         self.use_references(py, None, call.stream)?;
-        let kept = any_capture().then(|| values.clone().unbind());
+        let kept = any_capture().then(|| Object::new(values.as_any()));
+        let needs = Arc::new(needs);
         let on = On::of("launch", call.stream)?;
         py.detach(|| {
             let stream = on.stream("launch", self.function.device())?;
@@ -188,8 +198,7 @@ impl Function {
                 config,
                 Shape::default(),
                 &mut arguments,
-                &needs,
-                kept,
+                (needs, kept),
             )?;
             Ok(stream)
         })
@@ -305,10 +314,18 @@ impl Function {
         let (mut arguments, mut needs) = (Arguments::new(), Needs::default());
         let parameters = self.function.parameters().cuda()?;
         pack(&self.function, parameters, args, &mut arguments, &mut needs)?;
-        self.use_references(py, texrefs, stream)?;
-        let kept = any_capture().then(|| args.clone().unbind());
-        let on = On::of("launch", stream)?;
         let handlers = core::mem::take(&mut needs.handlers);
+        if time_kernel {
+            self.refuse_capture(py, stream, "time_kernel waits for the kernel")?;
+        }
+        if !handlers.is_empty() {
+            let what = "In, Out and InOut copy arrays of the host for one call, and wait for it";
+            self.refuse_capture(py, stream, what)?;
+        }
+        self.use_references(py, texrefs, stream)?;
+        let kept = any_capture().then(|| Object::new(args.as_any()));
+        let needs = Arc::new(needs);
+        let on = On::of("launch", stream)?;
         for handler in &handlers {
             handler.call_method1(py, intern!(py, "pre_call"), (stream,))?;
         }
@@ -317,12 +334,12 @@ impl Function {
             .detach(|| {
                 let on = on.stream("launch", self.function.device())?;
                 if !time_kernel {
-                    self.start(&on, config, shape, &mut arguments, &needs, kept)?;
+                    self.start(&on, config, shape, &mut arguments, (needs, kept))?;
                     return Ok((wait.then_some(on), None));
                 }
                 on.synchronize()?;
                 let begin = Instant::now();
-                self.start(&on, config, shape, &mut arguments, &needs, kept)?;
+                self.start(&on, config, shape, &mut arguments, (needs, kept))?;
                 on.synchronize()?;
                 Ok((Some(on), Some(begin.elapsed().as_secs_f64())))
             })
@@ -425,6 +442,7 @@ impl Function {
         args: &Bound<'py, PyTuple>,
         shared_size: u32,
     ) -> PyResult<PreparedTime> {
+        self.refuse_capture(py, None, "prepared_timed_call waits for the kernel")?;
         let device = self.function.device();
         let begin = py
             .detach(|| PreparedTime::mark(&Stream::legacy(device)))
@@ -525,6 +543,26 @@ impl Function {
         })?;
         py.detach(|| self.function.attribute(CUfunction_attribute(number)))
             .cuda()
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.of_module)?;
+        if let Ok(references) = self.references.try_lock() {
+            for reference in references.iter() {
+                visit.call(reference)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn __clear__(&self) {
+        let before = std::mem::take(
+            &mut *self
+                .references
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        drop(before);
     }
 
     fn __repr__(&self) -> String {

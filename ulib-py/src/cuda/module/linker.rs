@@ -2,9 +2,10 @@
 #![allow(unsafe_code, reason = "hands programs of the caller to the driver")]
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use ulib_device::module::JitLog;
 use ulib_device::sys::{CUjit_option, CUjitInputType};
 
@@ -21,7 +22,7 @@ use crate::cuda::errors::{IntoCudaResult, logic};
 #[pyclass(frozen, weakref, module = "uLib.cuda.driver")]
 pub(crate) struct Linker {
     linker: Mutex<Option<ulib_device::Linker>>,
-    handler: Option<Py<PyAny>>,
+    handler: Mutex<Option<Py<PyAny>>>,
 }
 
 impl Drop for Linker {
@@ -35,6 +36,11 @@ impl Drop for Linker {
 }
 
 impl Linker {
+    fn handler(&self) -> MutexGuard<'_, Option<Py<PyAny>>> {
+        // Held for a moment only, without waiting for anything.
+        self.handler.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn with(
         &self,
         py: Python<'_>,
@@ -78,8 +84,20 @@ impl Linker {
             .cuda()?;
         Ok(Self {
             linker: Mutex::new(Some(linker)),
-            handler: message_handler,
+            handler: Mutex::new(message_handler),
         })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self.handler.try_lock() {
+            Ok(handler) => visit.call(&*handler),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        let handler = self.handler().take();
+        drop(handler);
     }
 
     /// Adds a program or library of a ``jit_input_type``; ``name`` stands in messages.
@@ -118,8 +136,12 @@ impl Linker {
             .take();
         let linker = taken.ok_or_else(used)?;
         let (linked, log): (_, JitLog) = py.detach(|| linker.link());
-        let handler = self.handler.as_ref().map(|handler| handler.bind(py));
-        tell(handler, linked.is_ok(), &log)?;
-        Ok(Module::new(linked.cuda()?))
+        let handler = self.handler().take();
+        tell(
+            handler.as_ref().map(|handler| handler.bind(py)),
+            linked.is_ok(),
+            &log,
+        )?;
+        Module::new(py, linked.cuda()?)
     }
 }

@@ -2,11 +2,12 @@
 #![allow(unsafe_code, reason = "hands programs of the caller to the driver")]
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::buffer::PyBuffer;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use ulib_core::{Context, Error, Result};
 use ulib_device::module::{JitLog, JitOptions};
 use ulib_device::sys::CUjit_option;
@@ -15,23 +16,67 @@ use super::function::Function;
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, logic};
 
-/// Texture and surface references that were asked for: their classes, their names.
-pub(super) type References = Mutex<Vec<(&'static str, String, Py<PyAny>)>>;
+/// Texture and surface references that were asked for, with their classes and names. A module and its functions share them: a launch
+/// brings up to date what is bound to them.
+#[pyclass(frozen, module = "uLib.cuda._native")]
+#[derive(Default)]
+pub(super) struct References(Mutex<Vec<Reference>>);
+
+struct Reference {
+    class: &'static str,
+    name: String,
+    object: Py<PyAny>,
+}
+
+impl References {
+    fn lock(&self) -> MutexGuard<'_, Vec<Reference>> {
+        // Held for a moment only, without waiting for anything.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All of them.
+    pub(super) fn all(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
+        let references = self.lock();
+        let object = |reference: &Reference| reference.object.clone_ref(py);
+        references.iter().map(object).collect()
+    }
+
+    fn find(&self, py: Python<'_>, class: &str, name: &str) -> Option<Py<PyAny>> {
+        let references = self.lock();
+        let known = |known: &&Reference| known.class == class && known.name == name;
+        let found = references.iter().find(known)?;
+        Some(found.object.clone_ref(py))
+    }
+}
+
+#[pymethods]
+impl References {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if let Ok(references) = self.0.try_lock() {
+            for reference in references.iter() {
+                visit.call(&reference.object)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn __clear__(&self) {
+        let before = std::mem::take(&mut *self.lock());
+        drop(before);
+    }
+}
 
 /// A program on a device. Unloaded with its last object, its functions among them.
 #[pyclass(frozen, weakref, module = "uLib.cuda.driver")]
 pub(crate) struct Module {
     pub(crate) module: ulib_device::Module,
-    /// Its functions share them: a launch brings up to date what is bound to them.
-    references: Arc<References>,
+    references: Py<References>,
 }
 
 impl Module {
-    pub(super) fn new(module: ulib_device::Module) -> Self {
-        Self {
-            module,
-            references: Arc::default(),
-        }
+    pub(super) fn new(py: Python<'_>, module: ulib_device::Module) -> PyResult<Self> {
+        let references = Py::new(py, References::default())?;
+        Ok(Self { module, references })
     }
 }
 
@@ -40,7 +85,7 @@ impl Module {
     /// The kernel of this name.
     fn get_function(&self, py: Python<'_>, name: &str) -> PyResult<Function> {
         let function = py.detach(|| self.module.function(name)).cuda()?;
-        Ok(Function::new(function, Arc::clone(&self.references)))
+        Ok(Function::new(function, self.references.clone_ref(py)))
     }
 
     /// Address and bytes of the variable of this name, which lives as long as the module.
@@ -64,6 +109,10 @@ impl Module {
         self.module.handle() as usize
     }
 
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.references)
+    }
+
     fn __repr__(&self) -> String {
         let (handle, device) = (self.module.handle() as usize, self.module.device());
         format!("<uLib.cuda.driver.Module {handle:#x} on {device}>")
@@ -73,32 +122,21 @@ impl Module {
 /// The one reference of this class and name of a module: what is bound to it stays bound.
 fn reference(module: &Bound<'_, Module>, class: &'static str, name: &str) -> PyResult<Py<PyAny>> {
     let py = module.py();
-    let known = || -> Option<Py<PyAny>> {
-        let references = module
-            .get()
-            .references
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let found = references
-            .iter()
-            .find(|(of, known, _)| *of == class && known == name);
-        found.map(|(.., reference)| reference.clone_ref(py))
-    };
-    if let Some(reference) = known() {
+    let references = module.get().references.get();
+    if let Some(reference) = references.find(py, class, name) {
         return Ok(reference);
     }
     let made = py
         .import(intern!(py, "uLib.cuda._textures"))?
         .call_method0(class)?;
     // It knows the module by an object of its own, which does not know the reference.
-    let own = Module::new(module.get().module.clone());
+    let own = Module::new(py, module.get().module.clone())?;
     made.call_method1(intern!(py, "_bind"), (own, name))?;
-    let mut references = module
-        .get()
-        .references
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    references.push((class, name.to_owned(), made.clone().unbind()));
+    references.lock().push(Reference {
+        class,
+        name: name.to_owned(),
+        object: made.clone().unbind(),
+    });
     Ok(made.unbind())
 }
 
@@ -144,7 +182,7 @@ fn load(
         Err(error) => (Err(error), JitLog::default()),
     });
     tell(handler, loaded.is_ok(), &log)?;
-    Ok(Module::new(loaded.cuda()?))
+    Module::new(py, loaded.cuda()?)
 }
 
 /// A program from a file: a cubin, a fatbin or PTX.

@@ -9,23 +9,30 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyComplex, PyDict, PyFloat, PyInt, PyTuple, PyType};
 use ulib_core::Result;
 use ulib_device::launch::Arguments;
-use ulib_device::memory::{Access, managed_range};
+use ulib_device::memory::{Access, ImportedMemory, managed_range};
 use ulib_device::module::Parameter;
+use ulib_device::texture::{SurfaceObject, TextureObject};
 use ulib_device::{DeviceBytes, Function, Stream};
 
 use super::numpy::{Numpy, Scalar};
 use crate::cuda::errors::logic;
 use crate::cuda::memory::pointer::{Pointer, allocation_of, ours};
+use crate::cuda::texture::{PySurface, PyTexture};
 use crate::errors::shortened;
 use crate::interop::dlpack;
 
 /// What a call needs besides the bytes.
 #[derive(Default)]
-pub(super) struct Needs {
+pub(crate) struct Needs {
     /// Allocations of ours that the kernel gets: they remember the stream, and are not given back before.
     owners: Vec<Arc<DeviceBytes>>,
     /// Streams on which other libraries still work on their arrays.
     after: Vec<usize>,
+    /// Textures and surfaces, which are destroyed after the work that is queued with them.
+    textures: Vec<TextureObject>,
+    surfaces: Vec<SurfaceObject>,
+    /// Memory of other processes.
+    imported: Vec<Arc<ImportedMemory>>,
     /// Arrays that were lent for the call.
     lent: Vec<dlpack::import::Taken>,
     /// Handlers that copy before and after the call.
@@ -33,11 +40,6 @@ pub(super) struct Needs {
 }
 
 impl Needs {
-    /// The memory that the kernel gets.
-    pub(super) fn owners(&self) -> &[Arc<DeviceBytes>] {
-        &self.owners
-    }
-
     /// Orders the stream behind what was noted.
     #[allow(unsafe_code, reason = "waits for streams of other libraries")]
     pub(super) fn order(&self, stream: &Stream) -> Result<()> {
@@ -45,6 +47,12 @@ impl Needs {
             // Which of them a kernel writes is not known. That two kernels on two streams use the same memory is ordered by who
             // launches them, as everywhere; what is noted is that the memory is in use.
             owner.use_on(stream, Access::Read)?;
+        }
+        for texture in &self.textures {
+            texture.queue_on(stream, || Ok(()))?;
+        }
+        for surface in &self.surfaces {
+            surface.queue_on(stream, || Ok(()))?;
         }
         for &handle in &self.after {
             // SAFETY: the protocol says that the stream is there as long as the array, which the arguments keep.
@@ -136,6 +144,18 @@ fn push(
     }
     if let Some(done) = python_number(place, object, arguments) {
         return done;
+    }
+    if let Ok(texture) = object.cast::<PyTexture>() {
+        let texture = texture.get().texture()?;
+        arguments.push(&texture.handle_for_queue().to_ne_bytes());
+        needs.textures.push(texture);
+        return checked(place, object, 8);
+    }
+    if let Ok(surface) = object.cast::<PySurface>() {
+        let surface = surface.get().surface()?;
+        arguments.push(&surface.handle_for_queue().to_ne_bytes());
+        needs.surfaces.push(surface);
+        return checked(place, object, 8);
     }
     let py = object.py();
     if let Some(numpy) = Numpy::get(py)? {
@@ -475,5 +495,6 @@ fn push_memory(
     if let Some(owner) = pointer.owner() {
         needs.owners.push(Arc::clone(owner));
     }
+    needs.imported.extend(pointer.imported().cloned());
     checked(place, object, 8)
 }

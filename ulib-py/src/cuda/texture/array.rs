@@ -84,7 +84,7 @@ impl PyArray {
         Ok(Self::of(made.cuda()?))
     }
 
-    /// Frees the array as soon as no texture or surface needs it. A second time is a ``LogicError``.
+    /// Frees the array as soon as no texture, surface or graph needs it. A second time is a ``LogicError``.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         self.0.free(py, CLASS)
     }

@@ -14,6 +14,7 @@ mod surface;
 pub(crate) use array::PyArray;
 pub(super) use held::Held;
 pub(crate) use object::PyTexture;
+pub(crate) use surface::PySurface;
 
 use pyo3::prelude::*;
 

@@ -30,7 +30,8 @@ use crate::cuda::memory::pointer::Pointer;
 ///
 /// ``address_mode`` is one value of ``address_mode``, or one for each axis; ``normalized_float`` reads integers of 8 and 16 bits as
 /// floats up to 1. ``view_format``, of ``resource_view_format``, takes the bytes of an array's texels for other numbers or for compressed
-/// blocks; ``view_levels`` and ``view_layers`` are the first and the last one that are seen. The texture keeps what it reads, and is destroyed after the kernels that use it.
+/// blocks; ``view_levels`` and ``view_layers`` are the first and the last one that are seen. The texture keeps what it reads, and is
+/// destroyed after the kernels, and with the graphs, that use it.
 #[pyclass(frozen, weakref, name = "TextureObject", module = "uLib.cuda.driver")]
 pub(crate) struct PyTexture(Held<TextureObject>);
 
@@ -84,6 +85,11 @@ fn address_modes(given: Option<&Bound<'_, PyAny>>) -> PyResult<[AddressMode; 3]>
 }
 
 impl PyTexture {
+    /// The texture, as long as it is not freed.
+    pub(crate) fn texture(&self) -> PyResult<TextureObject> {
+        self.0.get(CLASS)
+    }
+
     fn source(resource: &Bound<'_, PyAny>, given: &Given) -> PyResult<TextureSource> {
         if let Ok(array) = resource.cast::<PyArray>() {
             return Ok(TextureSource::Array(array.get().array()?));
@@ -258,7 +264,7 @@ impl PyTexture {
         Ok(Self(Held::new(made.cuda()?)))
     }
 
-    /// Destroys the object. A second time is a ``LogicError``.
+    /// Destroys the object, as soon as no graph uses it. A second time is a ``LogicError``.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         self.0.free(py, CLASS)
     }

@@ -11,11 +11,18 @@ use crate::cuda::errors::IntoCudaResult;
 /// A surface over an ``Array`` that was made with ``array3d_flags.SURFACE_LDST``, through which kernels read and write it: an
 /// argument for a parameter of type ``cudaSurfaceObject_t``, an integer of 64 bits.
 ///
-/// It keeps the array, and is destroyed after the kernels that use it.
+/// It keeps the array, and is destroyed after the kernels, and with the graphs, that use it.
 #[pyclass(frozen, weakref, name = "SurfaceObject", module = "uLib.cuda.driver")]
-pub(super) struct PySurface(Held<SurfaceObject>);
+pub(crate) struct PySurface(Held<SurfaceObject>);
 
 const CLASS: &str = "SurfaceObject";
+
+impl PySurface {
+    /// The surface, as long as it is not freed.
+    pub(crate) fn surface(&self) -> PyResult<SurfaceObject> {
+        self.0.get(CLASS)
+    }
+}
 
 #[pymethods]
 impl PySurface {
@@ -26,7 +33,7 @@ impl PySurface {
         Ok(Self(Held::new(made.cuda()?)))
     }
 
-    /// Destroys the object. A second time is a ``LogicError``.
+    /// Destroys the object, as soon as no graph uses it. A second time is a ``LogicError``.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
         self.0.free(py, CLASS)
     }
