@@ -302,6 +302,8 @@ fn a_graph_comes_after_what_used_its_memory_before() {
     copy::copy_device(&second, 0, &source, 0, 64, &other).unwrap();
     // Neither the default stream nor the other one can be waited for from here on.
     let captures = (one.capture().unwrap(), other.capture().unwrap());
+    // That its stream uses it in a capture as well makes no difference.
+    second.use_on(&other, Access::Write).unwrap();
     for bytes in [&bytes, &second] {
         bytes.use_on(&one, Access::Write).unwrap();
     }

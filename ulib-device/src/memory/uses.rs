@@ -23,7 +23,7 @@ pub(super) struct Use {
     id: u64,
     /// Recorded on `stream` after its last use of the memory; `None` when not recorded since.
     after: Option<Event>,
-    /// The capture of ours whose graph does it, by the driver's number.
+    /// The capture of ours whose graph does all of it, by the driver's number.
     capture: Option<u64>,
 }
 
@@ -41,6 +41,14 @@ impl Use {
         Self {
             capture,
             ..Self::new(stream)
+        }
+    }
+
+    /// Stands for more work on its stream, which is part of that capture.
+    fn again(&mut self, capture: Option<u64>) {
+        self.after = None;
+        if self.capture != capture {
+            self.capture = None;
         }
     }
 
@@ -223,14 +231,12 @@ impl Uses {
 
     fn add_read(&mut self, next: &Stream, capture: Option<u64>) -> Result<()> {
         if let Some(known) = self.reads.iter_mut().find(|known| known.is_on(next)) {
-            known.after = None;
-            known.capture = capture;
+            known.again(capture);
             return Ok(());
         }
         if let Some(write) = &mut self.write {
             if write.is_on(next) {
-                write.after = None;
-                write.capture = capture;
+                write.again(capture);
                 return Ok(());
             }
             write.before_in(next, capture)?;
@@ -247,14 +253,17 @@ impl Uses {
             && self.reads.is_empty()
             && write.is_on(next)
         {
-            write.after = None;
-            write.capture = capture;
+            write.again(capture);
             return Ok(());
         }
+        let mut made = Use::within(next, capture);
         for earlier in self.write.iter_mut().chain(&mut self.reads) {
             earlier.before_in(next, capture)?;
+            if earlier.is_on(next) {
+                made.again(earlier.capture);
+            }
         }
-        self.write = Some(Use::within(next, capture));
+        self.write = Some(made);
         self.reads.clear();
         Ok(())
     }
