@@ -9,7 +9,7 @@ import uLib
 import uLib.cuda.driver as cuda
 from test_cuda_graph_owners import Foreign
 from test_cuda_graphs import WRITE
-from test_cuda_textures import PTX
+from test_cuda_texture_launches import PTX
 from uLib.cuda import gpuarray
 
 

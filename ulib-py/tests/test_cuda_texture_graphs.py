@@ -5,7 +5,9 @@ import gc
 import numpy as np
 import pytest
 import uLib.cuda.driver as cuda
-from test_cuda_textures import PTX, Program, held_in, plane
+from device_arrays import plane
+from test_cuda_texture_launches import PTX, held_in
+from test_cuda_texture_references import Program
 
 
 class Reader:

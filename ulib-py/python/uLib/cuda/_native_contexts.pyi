@@ -1,6 +1,6 @@
 """The native part of uLib.cuda: devices, contexts, streams, events and graphs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self, final
 
@@ -15,11 +15,11 @@ __all__ = [
     "GraphExec",
     "PeerAccess",
     "Stream",
+    "captures_are_open",
     "default_device",
     "get_driver_version",
     "get_version",
     "init",
-    "captures_are_open",
     "keep_in_capture",
     "live_objects",
     "mem_get_info",
