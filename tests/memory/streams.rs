@@ -3,7 +3,7 @@
 use ulib_device::memory::{Access, DeviceBytes};
 use ulib_device::{Event, Stream, copy};
 
-use crate::setup::{Card, card, pattern};
+use crate::setup::{Card, card, fake_card, pattern};
 
 fn deferred(card: &Card) {
     if let Some(fake) = card.fake() {
@@ -197,4 +197,30 @@ fn a_stream_of_another_device_is_refused() {
             "{error}"
         );
     }
+}
+
+#[test]
+fn a_stream_that_memory_is_lent_to_comes_after_the_work_and_is_not_remembered() {
+    let Some(card) = fake_card() else { return };
+    deferred(&card);
+    let fake = card.fake().unwrap();
+    let consumer = Stream::non_blocking(&card.device).unwrap();
+    let memory = DeviceBytes::allocate(&card.stream, 5000).unwrap();
+    copy::fill(&memory, 0, 5000, &[0x5A], &card.stream).unwrap();
+    let waits = fake.count("cuStreamWaitEvent");
+    memory.lend(Some(&consumer)).unwrap();
+    assert_eq!(fake.count("cuStreamWaitEvent"), waits + 1);
+    // Another stream's work is not ordered after the consumer's, of which nobody here is told.
+    memory.use_on(&card.stream, Access::Read).unwrap();
+    assert_eq!(fake.count("cuStreamWaitEvent"), waits + 1);
+    drop(consumer);
+    assert_eq!(content(&memory, &card.stream), [0x5A; 5000]);
+    let synchronised = fake.count("cuCtxSynchronize");
+    memory.close().unwrap();
+    assert_eq!(fake.count("cuCtxSynchronize"), synchronised + 1);
+    // Nobody in particular.
+    let memory = DeviceBytes::allocate(&card.stream, 8).unwrap();
+    memory.lend(None).unwrap();
+    memory.close().unwrap();
+    assert_eq!(fake.count("cuCtxSynchronize"), synchronised + 2);
 }

@@ -9,6 +9,7 @@ import pytest
 import uLib
 import uLib.cuda.driver as cuda
 from uLib.cuda import gpuarray
+from uLib.cuda.tools import DeviceMemoryPool
 
 CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 
@@ -303,6 +304,20 @@ def test_a_consumers_stream_comes_after_the_work(fake):
     waits = fake.count("cuStreamWaitEvent")
     array.__dlpack__(stream=-1)
     assert fake.count("cuStreamWaitEvent") == waits
+
+
+def test_a_consumers_stream_may_end_before_the_memory(gpu):
+    pool = DeviceMemoryPool()
+    for flags in (0, 1):
+        array = gpuarray.to_gpu(np.arange(4, dtype=np.float32), pool.allocate)
+        stream = cuda.Stream(flags)
+        capsule = array.__dlpack__(stream=stream.handle)
+        del stream
+        assert (array.get() == np.arange(4)).all()
+        array.fill(1)
+        del array, capsule
+        gc.collect()
+        assert pool.active_blocks == 0
 
 
 def test_no_call_that_fails_leaves_anything_behind(fake):

@@ -287,10 +287,20 @@ impl DeviceBytes {
         self.queue_on(stream, access, || Ok(()))
     }
 
-    /// Says that others queue work on the memory from now on of which nobody here is told: it is given back after a wait for the
-    /// whole device.
-    pub fn lend(&self) {
+    /// Lets somebody use the memory of whose work nobody here is told: what is queued on `stream` from now waits for every use so
+    /// far, and the memory is given back after a wait for the whole device. The stream itself is not remembered, and may end before
+    /// the memory.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver says; kind `Forked` in a forked child.
+    pub fn lend(&self, stream: Option<&Stream>) -> Result<()> {
+        Driver::ready()?;
         self.set_outsiders(true);
+        match stream {
+            Some(stream) if self.len > 0 => self.uses().all_before(stream),
+            _ => Ok(()),
+        }
     }
 
     /// Whether others may have queued work on the memory that only a wait for the whole device finds.

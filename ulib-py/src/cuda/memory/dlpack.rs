@@ -124,13 +124,10 @@ fn hand_over(device: &Device, bytes: Option<&DeviceBytes>, stream: Option<i64>) 
             Some(unsafe { Stream::from_raw(device, handle) })
         }
     };
-    if let Some(bytes) = bytes {
-        bytes.lend();
-    }
     match (bytes, consumer) {
-        (Some(bytes), Some(consumer)) => bytes.use_on(&consumer, Access::Write),
+        (Some(bytes), consumer) => bytes.lend(consumer.as_ref()),
         (None, Some(consumer)) => consumer.wait_for(&Stream::legacy(device)),
-        (_, None) => Ok(()),
+        (None, None) => Ok(()),
     }
 }
 
