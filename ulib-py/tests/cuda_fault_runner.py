@@ -14,6 +14,7 @@ import sys
 
 import uLib
 import uLib.cuda.driver as cuda
+from cuda_names import EXCEPTIONS
 from cuda_programs import PROGRAMS
 
 KINDS = """memory pinned registered streams events modules pools graphs arrays mipmapped_arrays textures surfaces graphics
@@ -62,7 +63,8 @@ def fits(error: Exception, code: int) -> bool:
     """Whether an exception is one for this status."""
     if code == 2:
         return isinstance(error, cuda.MemoryError) and isinstance(error, builtins.MemoryError)
-    return type(error) is cuda.Error and error.code == code and error.call.startswith("cu") and error.call in str(error)
+    expected = getattr(cuda, EXCEPTIONS[code])
+    return type(error) is expected and error.code == code and error.call.startswith("cu") and error.call in str(error)
 
 
 def run(name: str, code: int) -> None:

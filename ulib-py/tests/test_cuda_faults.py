@@ -23,9 +23,11 @@ def test_no_program_is_left_out():
     assert sorted(" ".join(HALVES).split()) == sorted(PROGRAMS)
 
 
-@pytest.mark.parametrize("status", [999, 2], ids=["unknown", "out_of_memory"])
-def test_every_call_of_every_program_fails_in_turn(fake, tmp_path, status):
+@pytest.mark.parametrize(("status", "deferred"), [(999, "1"), (2, "0")], ids=["unknown", "out_of_memory"])
+def test_every_call_of_every_program_fails_in_turn(fake, tmp_path, status, deferred):
+    """Once with work that waits until somebody synchronises, and once with work that is done at once."""
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]))
+    environment["FAKECUDA_DEFERRED"] = deferred
     library = opengl_stand_in.build(tmp_path)
     if library is not None:
         environment["EGL"] = str(library)
