@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use fakecuda::Kind;
 use ulib_core::{ErrorKind, Result};
+use ulib_device::Stream;
 use ulib_device::memory::DeviceBytes;
+use ulib_device::report;
 use ulib_device::sys::{CUDA_RESOURCE_DESC, CUdevice_attribute as Attribute};
 use ulib_device::texture::{
     AddressMode, Array, ArrayDescriptor, Coordinates, FilterMode, Format, MipmappedArray, ReadMode,
@@ -263,6 +265,30 @@ fn objects_keep_what_they_use_and_go_before_it() {
         (0, 0, 0)
     );
     assert_eq!(fake.faults(), [""; 0]);
+}
+
+#[test]
+fn what_a_kernel_may_still_read_waits_for_captures_of_other_work() {
+    let Some(card) = card() else { return };
+    let made = || {
+        let source = TextureSource::Array(plane(&card, Format::F32));
+        let texture = TextureObject::new(source, &Sampling::default()).unwrap();
+        // Whoever has the number may have given it to a kernel in any stream.
+        assert_ne!(texture.handle(), 0);
+        texture
+    };
+    drop(made());
+    let stream = Stream::non_blocking(&card.device).unwrap();
+    let before = report::count(report::Kind::Texture);
+    let texture = made();
+    let capture = stream.capture().unwrap();
+    drop(texture);
+    assert_eq!(report::count(report::Kind::Texture), before + 1);
+    capture.finish().unwrap().close().unwrap();
+    // The next allocation gives up what was kept.
+    drop(memory(&card, 64));
+    assert_eq!(report::count(report::Kind::Texture), before);
+    assert!(card.device.errors().is_empty());
 }
 
 /// A bit of everything, ending with nothing in use.

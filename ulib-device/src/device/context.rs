@@ -79,13 +79,16 @@ impl Device {
     pub fn synchronize(&self) -> Result<()> {
         let context = self.bind()?;
         stream::not_capturing_in("synchronize", &Stream::legacy(self), &context)?;
-        if captures_on(self) {
-            return Err(stream::capturing("synchronize"));
-        }
         let table = self.table();
         let launched = self.recent().launched();
-        // SAFETY: this device's context is current, by the guard.
-        let status = relaxed_capture(|| unsafe { (table.cuCtxSynchronize)() });
+        // Whether there are captures is asked last, since other threads begin them.
+        let wait = || {
+            // SAFETY: this device's context is current, by the guard.
+            (!captures_on(self)).then(|| unsafe { (table.cuCtxSynchronize)() })
+        };
+        let Some(status) = relaxed_capture(wait) else {
+            return Err(stream::capturing("synchronize"));
+        };
         stream::check_wait(table, "cuCtxSynchronize", status)?;
         self.recent().all_ended(launched);
         Ok(())

@@ -94,16 +94,22 @@ impl Stream {
             open: true,
             memory: PhantomData,
         };
-        drop(beginning);
         // From here on the capture ends with its guard.
         if let Some(number) = number_of(self)? {
             capture.registered = Some(Registered::new(number, &capture.owners, start));
         }
+        // Only now, so that nobody misses a capture that has begun.
+        drop(beginning);
         Ok(capture)
     }
 }
 
 static BEGINNING: Mutex<()> = Mutex::new(());
+
+/// Comes back when no capture is between its begin and the list of captures.
+pub(super) fn settled() {
+    drop(BEGINNING.lock().unwrap_or_else(PoisonError::into_inner));
+}
 
 impl<'m> Capture<'m> {
     /// The stream.
@@ -154,7 +160,6 @@ impl<'m> Capture<'m> {
     }
 
     fn end(&mut self) -> Result<CUgraph> {
-        self.registered = None;
         let device = self.stream.device();
         let _context = device.bind_to_end()?;
         let table = device.table();
@@ -174,6 +179,9 @@ impl<'m> Capture<'m> {
                 | CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED
                 | CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD
         );
+        if !self.open {
+            self.registered = None;
+        }
         check(table, "cuStreamEndCapture", status)?;
         Ok(graph)
     }

@@ -1,5 +1,6 @@
 //! What a graph uses, kept as long as anybody can launch it.
 
+use super::capture::settled;
 use super::node::only_after;
 use crate::Device;
 use crate::driver::{check, missing_entry};
@@ -200,10 +201,10 @@ pub fn any_capture() -> bool {
 
 /// Whether a stream of this device is being captured by [`Stream::capture`].
 pub(crate) fn captures_on(device: &Device) -> bool {
-    any_capture()
-        && captures()
-            .values()
-            .any(|open| open.start.stream.device() == device)
+    settled();
+    captures()
+        .values()
+        .any(|open| open.start.stream.device() == device)
 }
 
 /// An event after all that was put into `stream` before a capture of ours that does not allow to wait for it.

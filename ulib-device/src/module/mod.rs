@@ -196,9 +196,9 @@ impl Module {
 impl Drop for Inner {
     fn drop(&mut self) {
         let raw = self.raw as CUmodule;
-        // SAFETY: loaded by `Module::load` and unloaded only here, when no clone and no function is left.
-        self.device.in_drop("cuModuleUnload", |table| unsafe {
-            (table.cuModuleUnload)(raw)
+        self.device.in_drop("cuModuleUnload", |table| {
+            // SAFETY: loaded by `Module::load` and unloaded only here, when no clone and no function is left.
+            relaxed_capture(|| unsafe { (table.cuModuleUnload)(raw) })
         });
     }
 }

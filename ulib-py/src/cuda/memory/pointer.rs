@@ -6,9 +6,9 @@ use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt};
-use ulib_core::Result;
+use ulib_core::{ErrorKind, Result};
 use ulib_device::memory::{ImportedMemory, managed_range};
-use ulib_device::{Device, DeviceBytes};
+use ulib_device::{Device, DeviceBytes, Driver};
 
 use super::buffer::HostBytes;
 use super::device::{self, DeviceAllocation};
@@ -17,7 +17,7 @@ use super::pools::{self, PooledDeviceAllocation};
 use super::slot::Slot;
 use crate::args::Int;
 use crate::cuda::current;
-use crate::cuda::errors::logic;
+use crate::cuda::errors::{logic, to_cuda};
 use crate::cuda::kept::Object;
 
 /// Base of classes that stand for an address of device memory: they override ``get_pointer``, and are integers then.
@@ -323,6 +323,12 @@ fn is_packed(axes: impl Iterator<Item = (usize, isize)> + Clone, item: usize) ->
 }
 
 fn refused(op: &'static str, what: &str, object: &Bound<'_, PyAny>) -> PyErr {
+    // In a forked child nobody knows which memory is managed.
+    if let Err(error) = Driver::ready()
+        && *error.kind() == ErrorKind::Forked
+    {
+        return to_cuda(error);
+    }
     logic(format!(
         "{op}: {what} is {}, which is no device memory: an allocation, an integer, or an array on a device",
         object.get_type()
