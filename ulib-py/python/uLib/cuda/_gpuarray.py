@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from numpy.typing import DTypeLike, NDArray
 
-from . import _layout, _transfers
+from . import _exchange, _layout, _transfers
 from ._arrays import _texel
 from ._enums import TRSF_READ_AS_INTEGER
 from ._layout import Flags, Plan
 from ._memory import _dtype, _order, _shape, pagelocked_empty
-from ._native import dlpack_device, dlpack_export, dlpack_import, mem_alloc
+from ._native import mem_alloc
 from ._textures import TextureReference
 from ._transfers import ALLOCATIONS, Place
 from ._unfinished import NoArithmetic
@@ -177,7 +177,7 @@ class GPUArray(NoArithmetic):
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """The kind of memory and the number of the device that ``__dlpack__`` gives without arguments."""
-        return dlpack_device(self.ptr, self.shape, self.strides, self.dtype.str)
+        return _exchange.device(self)
 
     def __dlpack__(
         self,
@@ -189,30 +189,17 @@ class GPUArray(NoArithmetic):
     ) -> Any:
         """A capsule with this memory, which is kept until its consumer is done, ready for work in the consumer's ``stream``; with
         ``copy``, or for the host (``dl_device=(1, 0)``), with a copy."""
-        here = self.__dlpack_device__()
-        wanted = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
-        if wanted == (1, 0):
-            if stream is not None:
-                raise ValueError(f"__dlpack__: stream is {stream!r}, and memory of the host has none")
-            if copy is False:
-                raise BufferError("__dlpack__: an array on a device cannot be one of the host without a copy")
-            return self.get().__dlpack__()
-        if wanted != here:
-            raise BufferError(f"__dlpack__: the array is on the device {here}, and cannot be given for {wanted}")
-        given = self.copy() if copy else self
-        versioned = max_version is not None and max_version[0] >= 1
-        return dlpack_export(given, given.ptr, given.shape, given.strides, self.dtype.str, stream, versioned, bool(copy))
+        return _exchange.export(self, stream, max_version, dl_device, copy)
 
     @classmethod
     def _taken(cls, ary: Any, copy: bool | None) -> GPUArray:
         """The array of another library's object with ``__dlpack__``."""
-        memory, before, shape, strides, typestr, read_only = dlpack_import(ary)
+        place, shape, strides, dtype, read_only = _exchange.taken(ary)
         if read_only and copy is False:
             raise BufferError("from_dlpack: the array is read-only, which arrays here are not without a copy")
         found = cls.__new__(cls)
-        found.shape, found.strides, found.dtype = tuple(shape), tuple(strides), _type_of(typestr)
-        found.allocator, found.base = mem_alloc, None
-        found._place = None if memory is None else Place(memory, before)
+        found.shape, found.strides, found.dtype = shape, strides, dtype
+        found.allocator, found.base, found._place = mem_alloc, None, place
         return found.copy() if copy or (read_only and copy is None) else found
 
     # Copies
@@ -465,18 +452,6 @@ class GPUArray(NoArithmetic):
 
     def __str__(self) -> str:
         return str(self.get())
-
-
-def _type_of(typestr: str) -> numpy.dtype[Any]:
-    """The type of a type string, of which ``<V2`` is bfloat16."""
-    if typestr != "<V2":
-        return numpy.dtype(typestr)
-    from ._dtypes import get_or_register_dtype
-
-    try:
-        return get_or_register_dtype("__nv_bfloat16")
-    except KeyError:
-        raise TypeError("arrays of bfloat16 need the package ml_dtypes") from None
 
 
 def _overlap(to: Place, ours: Plan, start: Place, theirs: Plan) -> bool:
