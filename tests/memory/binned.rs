@@ -54,6 +54,32 @@ fn blocks_are_counted_as_they_come_and_go() {
 }
 
 #[test]
+fn memory_that_was_not_to_be_had_is_in_no_count() {
+    let Some(card) = fake_card() else { return };
+    let pool = BinnedPool::new(&card.device);
+    let first = block(&pool, &card.stream, 1000);
+    card.fake().expect("software").memory_limit(4000);
+    let refused = DeviceBytes::allocate_from(Arc::clone(&pool) as _, &card.stream, 50_000);
+    let refused = refused.expect_err("more than there is");
+    assert!(matches!(
+        refused.kind(),
+        ErrorKind::OutOfMemory { needs: 50_000, .. }
+    ));
+    card.fake().expect("software").memory_limit(1 << 30);
+    let all = pool.statistics();
+    assert_eq!((all.managed_bytes, all.peak_managed_bytes), (1023, 1023));
+    assert_eq!((all.active_bytes, all.peak_active_bytes), (1000, 1000));
+    assert_eq!((all.allocated, all.reused), (1, 0));
+    // What is being made counts for the limit, and no longer once it failed.
+    pool.set_limit(Some(3000));
+    let second = block(&pool, &card.stream, 1900);
+    assert_eq!(pool.statistics().peak_managed_bytes, 1023 + 1919);
+    assert!(DeviceBytes::allocate_from(Arc::clone(&pool) as _, &card.stream, 100).is_err());
+    drop((first, second));
+    assert_eq!(counts(&pool), (2, 0, 1023 + 1919, 0));
+}
+
+#[test]
 fn no_bytes_are_a_block_where_one_is_asked_for() {
     let Some(card) = card() else { return };
     let pool = BinnedPool::new(&card.device);

@@ -7,6 +7,8 @@ use std::thread::ThreadId;
 
 use ulib_core::ErrorKind;
 use ulib_device::memory::DeviceBytes;
+use ulib_device::pinned::PinnedPool;
+use ulib_device::texture::{Array, ArrayDescriptor, Format};
 use ulib_device::{copy, hooks};
 
 use crate::setup::{Card, card, fake_card, pattern};
@@ -197,4 +199,109 @@ fn a_watch_may_wait_for_another_thread_that_copies() {
     let mut back = vec![0; bytes.len()];
     copy::download(&locked, 0, &mut back, &other).unwrap();
     assert!(back == bytes);
+}
+
+/// One copy of 40 MiB, by its name.
+type Copy<'a> = (&'a str, Box<dyn FnMut() -> ulib_core::Result<()> + 'a>);
+
+#[test]
+fn copies_that_the_driver_does_alone_are_stopped_between_pieces() {
+    let Some(card) = fake_card() else { return };
+    let fake = card.fake().expect("software");
+    let (row, rows, planes) = (1 << 20, 10, 4);
+    let size = row * rows * planes;
+    let extent = copy::Extent {
+        width: row - 5,
+        height: rows,
+        depth: planes,
+    };
+    let pitch = copy::Pitch {
+        offset: 3,
+        row,
+        plane: row * rows,
+    };
+    let memory = DeviceBytes::allocate(&card.stream, size).unwrap();
+    let described = ArrayDescriptor::volume(16384, 40, 4, Format::U32, 4);
+    let array = Array::new(&card.device, described).unwrap();
+    let bytes = pattern(size, 5);
+    let mut locked = PinnedPool::global().acquire(size).unwrap();
+    locked.copy_from_slice(&bytes);
+    let mut back = vec![0; size];
+    let stream = &card.stream;
+    let device = || copy::Target::Device(&memory);
+    let copies: [Copy<'_>; 4] = [
+        (
+            "locked",
+            Box::new(|| copy::upload(&memory, 0, &locked, stream)),
+        ),
+        (
+            "planes up",
+            Box::new(|| {
+                copy::copy_3d(
+                    device(),
+                    pitch,
+                    copy::Source::Host(&bytes),
+                    pitch,
+                    extent,
+                    stream,
+                )
+            }),
+        ),
+        (
+            "array",
+            Box::new(|| {
+                copy::copy_to_array(
+                    &array,
+                    [0; 3],
+                    copy::Source::Host(&bytes),
+                    array.packed(),
+                    array.whole(),
+                    stream,
+                )
+            }),
+        ),
+        (
+            "planes down",
+            Box::new(|| {
+                let (to, from) = (copy::Target::Host(&mut back), copy::Source::Device(&memory));
+                copy::copy_3d(to, pitch, from, pitch, extent, stream)
+            }),
+        ),
+    ];
+    for (name, mut copy) in copies {
+        fake.bandwidth(200_000_000);
+        {
+            let _watched = Watched::by(stop_at_once);
+            let error = copy().expect_err(name);
+            assert_eq!(error.kind(), &ErrorKind::Interrupted, "{name}");
+            let seen = SEEN.lock().unwrap();
+            let total = if name.starts_with("planes") {
+                (row - 5) * rows * planes
+            } else {
+                size
+            };
+            assert_eq!(seen[0].2, total as u64, "{name}");
+            assert!(seen[0].1 < seen[0].2, "{name}");
+        }
+        fast(&card);
+        {
+            let _watched = Watched::by(go_on);
+            copy().expect(name);
+        }
+    }
+    for (z, plane) in back.chunks(row * rows).enumerate() {
+        for (y, line) in plane.chunks(row).enumerate() {
+            let from = (z * rows + y) * row;
+            assert!(
+                line[3..row - 2] == bytes[from + 3..from + row - 2],
+                "{z} {y}"
+            );
+        }
+    }
+    let texels: Vec<[u32; 4]> = array.to_vec(stream).unwrap();
+    let want = bytes
+        .chunks_exact(4)
+        .map(|four| u32::from_ne_bytes([four[0], four[1], four[2], four[3]]));
+    assert!(texels.iter().flatten().copied().eq(want));
+    assert_eq!(fake.faults(), Vec::<String>::new());
 }

@@ -4,8 +4,9 @@
     reason = "creates, asks and destroys the driver's event objects"
 )]
 
-use crate::device::{Device, same_device};
+use crate::device::{ContextGuard, Device, same_device};
 use crate::driver::{check, missing_entry, relaxed_capture};
+use crate::memory::guard;
 use crate::report::{Counted, Kind};
 use crate::stream::{Stream, check_wait};
 use crate::sys::{CUevent, CUevent_flags, CUresult, Table};
@@ -38,7 +39,8 @@ pub struct Event {
     device: Device,
     /// The driver's handle as an integer: it is only ever handed to the driver, so any thread may hold it.
     raw: usize,
-    _counted: Counted,
+    /// Of those made for others.
+    _counted: Option<Counted>,
 }
 
 impl Event {
@@ -47,7 +49,7 @@ impl Event {
     /// # Errors
     /// Whatever the driver says; kind `Forked` in a forked child.
     pub fn new(device: &Device) -> Result<Self> {
-        Self::create(device, CUevent_flags::CU_EVENT_DISABLE_TIMING)
+        Self::create(device, CUevent_flags::CU_EVENT_DISABLE_TIMING, true)
     }
 
     /// An event that remembers when it was reached.
@@ -55,7 +57,7 @@ impl Event {
     /// # Errors
     /// Whatever the driver says; kind `Forked` in a forked child.
     pub fn timed(device: &Device) -> Result<Self> {
-        Self::create(device, CUevent_flags::CU_EVENT_DEFAULT)
+        Self::create(device, CUevent_flags::CU_EVENT_DEFAULT, true)
     }
 
     /// An event with the driver's flags: how the host waits for it, whether it has a clock, whether it is for several
@@ -64,10 +66,15 @@ impl Event {
     /// # Errors
     /// Kind `Driver` for flags that do not go together; kind `Forked` in a forked child.
     pub fn with_flags(device: &Device, flags: CUevent_flags) -> Result<Self> {
-        Self::create(device, flags)
+        Self::create(device, flags, true)
     }
 
-    fn create(device: &Device, flags: CUevent_flags) -> Result<Self> {
+    /// As [`new`](Self::new), for who shows it to nobody outside this crate.
+    pub(crate) fn private(device: &Device) -> Result<Self> {
+        Self::create(device, CUevent_flags::CU_EVENT_DISABLE_TIMING, false)
+    }
+
+    fn create(device: &Device, flags: CUevent_flags, counted: bool) -> Result<Self> {
         let _context = device.bind()?;
         let mut raw: CUevent = core::ptr::null_mut();
         // SAFETY: the device's context is current, by the guard; the call writes one pointer.
@@ -76,7 +83,7 @@ impl Event {
         Ok(Self {
             device: device.clone(),
             raw: raw as usize,
-            _counted: Counted::new(Kind::Event),
+            _counted: counted.then(|| Counted::new(Kind::Event)),
         })
     }
 
@@ -116,7 +123,9 @@ impl Event {
         // SAFETY: the context is current by the guard; the event is alive.
         let status =
             relaxed_capture(|| unsafe { (self.table().cuEventSynchronize)(self.handle()) });
-        check_event_wait(self.table(), "cuEventSynchronize", status)
+        check_event_wait(self.table(), "cuEventSynchronize", status)?;
+        guard::waited();
+        Ok(())
     }
 
     /// Whether the event is reached.
@@ -124,7 +133,16 @@ impl Event {
     /// # Errors
     /// As [`synchronize`](Self::synchronize).
     pub fn is_done(&self) -> Result<bool> {
-        let _context = self.device.bind()?;
+        let done = self.is_reached(&self.device.bind()?)?;
+        if done {
+            guard::waited();
+        }
+        Ok(done)
+    }
+
+    /// [`is_done`](Self::is_done) for who has made the context of the event's device current already, and tells nobody.
+    pub(crate) fn is_reached(&self, context: &ContextGuard) -> Result<bool> {
+        debug_assert_eq!(context.device(), &self.device, "its own context");
         // SAFETY: the context is current by the guard; the event is alive.
         let status = relaxed_capture(|| unsafe { (self.table().cuEventQuery)(self.handle()) });
         if status == CUresult::CUDA_ERROR_NOT_READY {

@@ -6,6 +6,7 @@
 
 use crate::device::{Device, Limits, same_device};
 use crate::driver::{check, missing_entry};
+use crate::memory::guard;
 use crate::module::Function;
 use crate::stream::Stream;
 use crate::sys::{CUlaunchAttribute, CUlaunchAttributeID, CUlaunchConfig, CUresult};
@@ -256,7 +257,7 @@ unsafe fn start(
         .and_then(|()| shape.check(function, config.grid))
         .map_err(named)?;
     function.allow_shared(config.shared_bytes)?;
-    let _context = device.bind()?;
+    let context = device.bind()?;
     let table = device.table();
     device.recent().note(
         function.name(),
@@ -308,7 +309,18 @@ unsafe fn start(
             extended(function, &mut launch, shape, args)
         }?)
     };
-    check(table, call, status).map_err(named)
+    check(table, call, status).map_err(named)?;
+    guard::launched(stream, &context, || {
+        named_launch(function.name(), config, stream)
+    });
+    Ok(())
+}
+
+/// How a message names a launch.
+fn named_launch(name: &str, config: LaunchConfig, stream: &Stream) -> String {
+    let ([gx, gy, gz], [bx, by, bz]) = (config.grid, config.block);
+    let on = stream.handle() as usize;
+    format!("kernel {name}<<<({gx}, {gy}, {gz}), ({bx}, {by}, {bz})>>> on stream {on:#x}")
 }
 
 /// # Safety

@@ -7,6 +7,7 @@
 use crate::device::{ContextGuard, Device, same_device};
 use crate::driver::{check, forked, relaxed_capture};
 use crate::event::Event;
+use crate::memory::guard;
 use crate::report::{Counted, Kind};
 use crate::sys::{CUresult, CUstream, CUstream_flags, CUstreamCaptureStatus, Table};
 use core::ffi::{c_int, c_uint};
@@ -19,10 +20,12 @@ use ulib_core::{Error, Result};
 
 mod current;
 mod kinds;
+mod lasting;
 mod notify;
 
 pub use current::StreamScope;
 pub use kinds::StreamKind;
+pub(crate) use lasting::Lasting;
 
 /// A queue of work on one device: what is put in runs in order. Clones are the same queue.
 ///
@@ -94,9 +97,12 @@ impl Stream {
     /// The default stream of `device`, which orders itself with every stream that is not of the non-blocking kind.
     #[must_use]
     pub fn legacy(device: &Device) -> Self {
-        device
-            .legacy_stream(|| Self::wrap(device, 0, false, None))
-            .clone()
+        Self::lasting_legacy(device).clone()
+    }
+
+    /// [`legacy`](Self::legacy), which lives as long as the process.
+    pub(crate) fn lasting_legacy(device: &Device) -> &'static Self {
+        device.legacy_stream(|| Self::wrap(device, 0, false, None))
     }
 
     /// A new stream that is ordered with the default stream.
@@ -261,6 +267,11 @@ impl Stream {
         matches!(self.0.raw, 0 | LEGACY)
     }
 
+    /// Whether its identity depends on the thread.
+    pub(crate) fn is_per_thread(&self) -> bool {
+        self.0.raw == PER_THREAD
+    }
+
     /// Whether the stream lives as long as this value and its clones, on any thread, without anybody's promise.
     pub(crate) fn is_kept(&self) -> bool {
         self.0.owned || matches!(self.0.raw, 0 | LEGACY) || self.0.owner.is_some()
@@ -282,7 +293,9 @@ impl Stream {
         // SAFETY: the device's context is current, by the caller's guard, and the stream is alive: made here and not yet
         // destroyed, or kept by its owner as promised to `from_raw`.
         let status = relaxed_capture(|| unsafe { (table.cuStreamSynchronize)(self.handle()) });
-        check_wait(table, "cuStreamSynchronize", status)
+        check_wait(table, "cuStreamSynchronize", status)?;
+        guard::waited();
+        Ok(())
     }
 
     /// Whether everything put into the stream so far is done.
@@ -299,6 +312,7 @@ impl Stream {
             return Ok(false);
         }
         check_wait(table, "cuStreamQuery", status)?;
+        guard::waited();
         Ok(true)
     }
 

@@ -276,7 +276,7 @@ def test_fills_of_every_width(gpu, bits, dtype, later):
     want = np.zeros((4, 16 // size), dtype)
     want[:3, :2] = value
     assert (cuda.from_device(allocation, (4, 16 // size), dtype) == want).all()
-    with pytest.raises(OverflowError):
+    with pytest.raises(cuda.LogicError, match=f"data is {2**bits}, which is more than {bits} bits hold"):
         fill(allocation, 2**bits, 1)
 
 

@@ -249,14 +249,10 @@ def test_setters_run_the_programs_code_with_nothing_locked(gpu):
         def gpudata(self):
             return memory if copy.src_y == 0 else None
 
-        @property
-        def handle(self):
-            return copy.height
-
     memory = cuda.mem_alloc(16)
     copy.set_src_device(Reads())
-    assert copy.src_device == int(memory)
-    copy.set_src_array(Reads())
+    copy.set_dst_unified(Reads())
+    assert copy.src_device == copy.dst_device == int(memory)
 
     class Dies(np.ndarray):
         def __del__(self):

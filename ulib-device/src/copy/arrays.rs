@@ -1,15 +1,14 @@
 //! Copies to, from and between arrays.
 #![allow(unsafe_code, reason = "calls the driver's copy functions")]
 
-use std::mem;
-
 use ulib_core::{Error, ErrorKind, Result};
 
-use super::linear::settle;
+use super::paced::in_pieces;
+use super::raw::copy_3d;
+use super::sides::{Side, slices};
 use super::strided::{Extent, Pitch, Source, Target};
-use crate::driver::check;
 use crate::memory::Access;
-use crate::sys::{CUDA_MEMCPY3D, CUarray, CUmemorytype};
+use crate::sys::{CUarray, CUmemorytype};
 use crate::texture::Array;
 use crate::{Stream, stream};
 
@@ -44,8 +43,11 @@ pub fn copy_to_array(
                 bytes.as_ptr() as u64,
                 pitch,
             );
-            let queued = array.queue_on(stream, Access::Write, || queue(to, from, extent, stream));
-            settle(queued, stream)
+            in_pieces(stream, extent.bytes(), extent.pieces(), |(at, piece)| {
+                array.queue_on(stream, Access::Write, || {
+                    queue(to.forward(at), from.forward(at), piece, stream)
+                })
+            })
         }
         Source::Device(bytes) => {
             stream.check_device(OP, bytes.device())?;
@@ -82,8 +84,11 @@ pub fn copy_from_array(
             stream::not_capturing(OP, stream)?;
             let start = bytes.as_mut_ptr() as u64;
             let to = End::linear(CUmemorytype::CU_MEMORYTYPE_HOST, start, pitch);
-            let queued = array.queue_on(stream, Access::Read, || queue(to, from, extent, stream));
-            settle(queued, stream)
+            in_pieces(stream, extent.bytes(), extent.pieces(), |(at, piece)| {
+                array.queue_on(stream, Access::Read, || {
+                    queue(to.forward(at), from.forward(at), piece, stream)
+                })
+            })
         }
         Target::Device(bytes) => {
             stream.check_device(OP, bytes.device())?;
@@ -199,8 +204,8 @@ impl End {
         })
     }
 
-    /// The same `rows` rows and `slices` slices further.
-    fn forward(self, rows: usize, slices: usize) -> Self {
+    /// The same, so many rows and slices further.
+    fn forward(self, [rows, slices]: [usize; 2]) -> Self {
         match self {
             Self::Linear {
                 kind,
@@ -219,6 +224,34 @@ impl End {
             } => Self::Array {
                 handle,
                 origin: [x, y + rows, z + slices],
+            },
+        }
+    }
+
+    /// For a copy of that extent.
+    fn side(self, extent: Extent) -> Side {
+        match self {
+            Self::Linear {
+                kind,
+                address,
+                row,
+                plane,
+            } => {
+                // Within one row or one slice the pitches mean nothing.
+                let (pitch, height) = match (extent.height, extent.depth) {
+                    (1, 1) => (extent.width, 1),
+                    (height, 1) => (row, height),
+                    _ => (row, plane / row.max(1)),
+                };
+                Side {
+                    pitch,
+                    height,
+                    ..Side::at(kind, address)
+                }
+            }
+            Self::Array { handle, origin } => Side {
+                origin,
+                ..Side::at(CUmemorytype::CU_MEMORYTYPE_ARRAY, handle as u64)
             },
         }
     }
@@ -257,64 +290,14 @@ fn queue(to: End, from: End, extent: Extent, stream: &Stream) -> Result<()> {
     };
     for z in (0..extent.depth).step_by(slices) {
         for y in (0..extent.height).step_by(rows) {
-            queue_block(to.forward(y, z), from.forward(y, z), piece, stream)?;
+            queue_block(to.forward([y, z]), from.forward([y, z]), piece, stream)?;
         }
     }
     Ok(())
 }
 
 fn queue_block(to: End, from: End, extent: Extent, stream: &Stream) -> Result<()> {
-    // SAFETY: an all-zero structure is a valid value of it, with null pointers and no offsets.
-    let mut copy: CUDA_MEMCPY3D = unsafe { mem::zeroed() };
-    // Within one row or one slice the pitches mean nothing.
-    let pitches = |row: usize, plane: usize| match (extent.height, extent.depth) {
-        (1, 1) => (extent.width, 1),
-        (height, 1) => (row, height),
-        _ => (row, plane / row.max(1)),
-    };
-    match to {
-        End::Linear {
-            kind,
-            address,
-            row,
-            plane,
-        } => {
-            copy.dstMemoryType = kind;
-            copy.dstHost = address as *mut _;
-            copy.dstDevice = address;
-            (copy.dstPitch, copy.dstHeight) = pitches(row, plane);
-        }
-        End::Array { handle, origin } => {
-            copy.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_ARRAY;
-            copy.dstArray = handle;
-            [copy.dstXInBytes, copy.dstY, copy.dstZ] = origin;
-        }
-    }
-    match from {
-        End::Linear {
-            kind,
-            address,
-            row,
-            plane,
-        } => {
-            copy.srcMemoryType = kind;
-            copy.srcHost = address as *const _;
-            copy.srcDevice = address;
-            (copy.srcPitch, copy.srcHeight) = pitches(row, plane);
-        }
-        End::Array { handle, origin } => {
-            copy.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_ARRAY;
-            copy.srcArray = handle;
-            [copy.srcXInBytes, copy.srcY, copy.srcZ] = origin;
-        }
-    }
-    copy.WidthInBytes = extent.width;
-    copy.Height = extent.height;
-    copy.Depth = extent.depth;
-    let _context = stream.device().bind()?;
-    let table = stream.device().table();
-    // SAFETY: the structure is valid for the call and describes ranges that the callers of `queue` checked and keep
-    // alive; the context of the stream's device is current.
-    let status = unsafe { (table.cuMemcpy3DAsync_v2)(&raw const copy, stream.handle()) };
-    check(table, "cuMemcpy3DAsync_v2", status)
+    let copy = slices(&to.side(extent), &from.side(extent), extent);
+    // SAFETY: both sides are ranges that the callers of `queue` checked and keep alive.
+    unsafe { copy_3d(&copy, stream) }
 }

@@ -7,18 +7,16 @@ use std::time::Duration;
 use ulib_core::{Error, ErrorKind, Result};
 
 use super::bounds::check_range;
+use super::paced::{PIECE_BYTES, in_pieces};
 use super::ring;
 use crate::device::ContextGuard;
 use crate::driver::check;
 use crate::memory::{Access, DeviceBytes};
 use crate::pinned::PinnedPool;
-use crate::{Stream, hooks, stream};
+use crate::{Stream, stream};
 
 /// Ordinary memory is staged from this size on.
 pub(crate) const STAGED_FROM_BYTES: usize = 4 << 20;
-
-/// Copies of pinned memory are queued in pieces of this size, between which the watch is asked.
-const DIRECT_PIECE_BYTES: usize = 256 << 20;
 
 /// How often a wait that a capture forbids is tried again.
 const CAPTURE_PERIOD: Duration = Duration::from_micros(200);
@@ -111,21 +109,28 @@ fn upload_direct(
     to: u64,
     src: &[u8],
     stream: &Stream,
-    mut context: ContextGuard,
+    context: ContextGuard,
 ) -> Result<()> {
-    let (mut done, total) = (0, src.len() as u64);
-    for piece in src.chunks(DIRECT_PIECE_BYTES) {
-        let mut used = None;
+    let mut used = None;
+    if src.len() <= PIECE_BYTES {
         let copied = dst.queue_as(stream, Access::Write, &mut used, || {
-            queue_upload(to + done, piece.as_ptr(), piece.len(), stream, &context)
+            queue_upload(to, src.as_ptr(), src.len(), stream, &context)
         });
         settle_in(copied, stream, &context)?;
-        dst.waited(stream, used);
-        done += piece.len() as u64;
-        if done < total {
-            context = poll_between(done, total, context)?;
-        }
+    } else {
+        // The watch finds the context current that was before.
+        drop(context);
+        let pieces = src.chunks(PIECE_BYTES).map(|piece| (piece, piece.len()));
+        let mut to = to;
+        in_pieces(stream, src.len() as u64, pieces, |piece| {
+            let (context, at) = (stream.device().bind()?, to);
+            to += piece.len() as u64;
+            dst.queue_as(stream, Access::Write, &mut used, || {
+                queue_upload(at, piece.as_ptr(), piece.len(), stream, &context)
+            })
+        })?;
     }
+    dst.waited(stream, used);
     Ok(())
 }
 
@@ -134,31 +139,32 @@ fn download_direct(
     from: u64,
     dst: &mut [u8],
     stream: &Stream,
-    mut context: ContextGuard,
+    context: ContextGuard,
 ) -> Result<()> {
-    let (mut done, total) = (0, dst.len() as u64);
-    for piece in dst.chunks_mut(DIRECT_PIECE_BYTES) {
-        let (to, len) = (piece.as_mut_ptr(), piece.len());
-        let mut used = None;
+    let (mut used, total) = (None, dst.len() as u64);
+    if dst.len() <= PIECE_BYTES {
         let copied = src.queue_as(stream, Access::Read, &mut used, || {
-            queue_download(to, from + done, len, stream, &context)
+            queue_download(dst.as_mut_ptr(), from, dst.len(), stream, &context)
         });
         settle_in(copied, stream, &context)?;
-        src.waited(stream, used);
-        done += piece.len() as u64;
-        if done < total {
-            context = poll_between(done, total, context)?;
-        }
+    } else {
+        // As in `upload_direct`.
+        drop(context);
+        let pieces = dst.chunks_mut(PIECE_BYTES).map(|piece| {
+            let bytes = piece.len();
+            (piece, bytes)
+        });
+        let mut from = from;
+        in_pieces(stream, total, pieces, |piece| {
+            let (context, at) = (stream.device().bind()?, from);
+            from += piece.len() as u64;
+            src.queue_as(stream, Access::Read, &mut used, || {
+                queue_download(piece.as_mut_ptr(), at, piece.len(), stream, &context)
+            })
+        })?;
     }
+    src.waited(stream, used);
     Ok(())
-}
-
-/// Asks the watch, which may change the current context, with the one that was current before the copy.
-fn poll_between(done: u64, total: u64, context: ContextGuard) -> Result<ContextGuard> {
-    let device = context.device().clone();
-    drop(context);
-    hooks::poll(done, total)?;
-    device.bind()
 }
 
 /// Whether the driver still uses host memory, after everything was done to wait for it.

@@ -7,9 +7,13 @@
 
 use ulib_core::Result;
 
+pub use super::paced::in_pieces;
+pub use super::sides::{Side, rows, slices, slices_of_peers};
+
 use super::device::{queue_between, queue_within};
 use super::linear::{queue_download, queue_upload};
 use crate::driver::{check, missing_entry};
+use crate::memory::guard;
 use crate::sys::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER};
 use crate::{Device, Stream};
 
@@ -204,7 +208,9 @@ pub unsafe fn copy_2d_unaligned(description: &CUDA_MEMCPY2D, device: &Device) ->
     let _context = device.bind()?;
     // SAFETY: the caller's promise; the context of the device is current.
     let status = unsafe { call(description) };
-    check(table, "cuMemcpy2DUnaligned_v2", status)
+    check(table, "cuMemcpy2DUnaligned_v2", status)?;
+    guard::waited();
+    Ok(())
 }
 
 /// Copies slices of rows as the driver's own description says, also from and to arrays.

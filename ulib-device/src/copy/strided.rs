@@ -3,7 +3,7 @@
 use ulib_core::{Error, Result};
 
 use super::bounds::check_range;
-use super::linear::settle;
+use super::paced::{PIECE_BYTES, in_pieces};
 use super::strided_calls::{End, queue};
 use super::{copy_device, download, upload};
 use crate::memory::{Access, DeviceBytes};
@@ -137,19 +137,58 @@ fn copy(
         (Target::Device(to), Source::Host(from)) => {
             stream::not_capturing(op, stream)?;
             let from = End::host(from.as_ptr().cast_mut(), from_pitch);
-            let queued = to.queue_on(stream, Access::Write, || {
-                queue(End::device(to.ptr(), to_pitch), from, extent, stream)
-            });
-            settle(queued, stream)
+            let end = End::device(to.ptr(), to_pitch);
+            in_pieces(stream, extent.bytes(), extent.pieces(), |(at, piece)| {
+                to.queue_on(stream, Access::Write, || {
+                    queue(end.forward_to(at), from.forward_to(at), piece, stream)
+                })
+            })
         }
         (Target::Host(to), Source::Device(from)) => {
             stream::not_capturing(op, stream)?;
             let to = End::host(to.as_mut_ptr(), to_pitch);
-            let queued = from.queue_on(stream, Access::Read, || {
-                queue(to, End::device(from.ptr(), from_pitch), extent, stream)
-            });
-            settle(queued, stream)
+            let end = End::device(from.ptr(), from_pitch);
+            in_pieces(stream, extent.bytes(), extent.pieces(), |(at, piece)| {
+                from.queue_on(stream, Access::Read, || {
+                    queue(to.forward_to(at), end.forward_to(at), piece, stream)
+                })
+            })
         }
+    }
+}
+
+impl Extent {
+    /// Bytes in all.
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        let row = self.width as u64;
+        row.saturating_mul(self.height as u64)
+            .saturating_mul(self.depth as u64)
+    }
+
+    /// The extent in pieces of whole rows that are not much larger than a piece of a long copy: each with the row and the slice at
+    /// which it begins, and its bytes. None where there are no bytes.
+    pub fn pieces(self) -> impl Iterator<Item = (([usize; 2], Self), usize)> {
+        let most = (PIECE_BYTES / self.width.max(1)).max(1);
+        let (rows, slices) = match self.height.max(1) {
+            // Whole slices, as many as fit.
+            height if height <= most => (height, most / height),
+            _ => (most, 1),
+        };
+        let (height, depth) = match self.width {
+            0 => (0, 0),
+            _ => (self.height, self.depth),
+        };
+        (0..depth).step_by(slices).flat_map(move |z| {
+            (0..height).step_by(rows).map(move |y| {
+                let piece = Self {
+                    width: self.width,
+                    height: rows.min(height - y),
+                    depth: slices.min(depth - z),
+                };
+                (([y, z], piece), piece.width * piece.height * piece.depth)
+            })
+        })
     }
 }
 
@@ -304,6 +343,53 @@ impl<'a> Target<'a> {
         match self {
             Self::Host(_) => None,
             Self::Device(bytes) => Some(bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_cover_every_row_once_and_are_not_large() {
+        for (width, height, depth) in [
+            (1, 1, 1),
+            (1000, 70_000, 3),
+            (1 << 20, 5, 9),
+            (1 << 20, 40, 2),
+            (40 << 20, 3, 2),
+            (3, 1 << 20, 20),
+        ] {
+            let all = Extent {
+                width,
+                height,
+                depth,
+            };
+            let mut seen = vec![0_u8; height * depth];
+            let mut total = 0;
+            for (([y, z], piece), bytes) in all.pieces() {
+                assert_eq!(piece.bytes(), bytes as u64);
+                assert!(bytes <= PIECE_BYTES || (piece.height, piece.depth) == (1, 1));
+                assert_eq!(piece.width, width);
+                total += bytes as u64;
+                for slice in z..z + piece.depth {
+                    for row in y..y + piece.height {
+                        seen[slice * height + row] += 1;
+                    }
+                }
+            }
+            assert!(seen.iter().all(|&times| times == 1), "{all:?}");
+            assert_eq!(total, all.bytes());
+        }
+        for nothing in [(0, 3, 3), (3, 0, 3), (3, 3, 0)] {
+            let (width, height, depth) = nothing;
+            let nothing = Extent {
+                width,
+                height,
+                depth,
+            };
+            assert_eq!(nothing.pieces().count(), 0);
         }
     }
 }

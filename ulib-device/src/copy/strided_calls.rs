@@ -1,14 +1,14 @@
 //! The driver's strided copies.
 #![allow(unsafe_code, reason = "calls the driver's copy functions")]
 
-use std::mem;
-
 use ulib_core::Result;
 
+use super::raw::copy_3d;
+use super::sides::{Side, rows, slices};
 use super::strided::{Extent, Pitch};
 use crate::Stream;
 use crate::driver::check;
-use crate::sys::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUmemorytype, CUresult};
+use crate::sys::{CUmemorytype, CUresult};
 
 /// The largest row pitch the driver's 2-D and 3-D copies take.
 const MOST_PITCH_BYTES: usize = i32::MAX as usize;
@@ -45,6 +45,19 @@ impl End {
         Self {
             address: self.address + bytes as u64,
             ..self
+        }
+    }
+
+    /// The row and the slice further.
+    pub(super) fn forward_to(self, [row, slice]: [usize; 2]) -> Self {
+        self.forward(row * self.row + slice * self.plane)
+    }
+
+    fn side(self) -> Side {
+        Side {
+            pitch: self.row,
+            height: self.plane / self.row.max(1),
+            ..Side::at(self.kind, self.address)
         }
     }
 
@@ -104,18 +117,7 @@ fn queue_row(to: End, from: End, len: usize, stream: &Stream) -> Result<()> {
 }
 
 fn queue_2d(to: End, from: End, extent: Extent, stream: &Stream) -> Result<()> {
-    // SAFETY: an all-zero structure is a valid value of it, with null pointers and no offsets.
-    let mut copy: CUDA_MEMCPY2D = unsafe { mem::zeroed() };
-    copy.dstMemoryType = to.kind;
-    copy.dstHost = to.address as *mut _;
-    copy.dstDevice = to.address;
-    copy.dstPitch = to.row;
-    copy.srcMemoryType = from.kind;
-    copy.srcHost = from.address as *const _;
-    copy.srcDevice = from.address;
-    copy.srcPitch = from.row;
-    copy.WidthInBytes = extent.width;
-    copy.Height = extent.height;
+    let copy = rows(&to.side(), &from.side(), extent);
     let table = stream.device().table();
     // SAFETY: the structure is valid for the call and describes ranges that the callers of `queue` checked and keep
     // alive; the context of the stream's device is current.
@@ -136,24 +138,6 @@ fn queue_2d(to: End, from: End, extent: Extent, stream: &Stream) -> Result<()> {
 }
 
 fn queue_3d(to: End, from: End, extent: Extent, stream: &Stream) -> Result<()> {
-    // SAFETY: an all-zero structure is a valid value of it, with null pointers and no offsets.
-    let mut copy: CUDA_MEMCPY3D = unsafe { mem::zeroed() };
-    copy.dstMemoryType = to.kind;
-    copy.dstHost = to.address as *mut _;
-    copy.dstDevice = to.address;
-    copy.dstPitch = to.row;
-    copy.dstHeight = to.plane / to.row;
-    copy.srcMemoryType = from.kind;
-    copy.srcHost = from.address as *const _;
-    copy.srcDevice = from.address;
-    copy.srcPitch = from.row;
-    copy.srcHeight = from.plane / from.row;
-    copy.WidthInBytes = extent.width;
-    copy.Height = extent.height;
-    copy.Depth = extent.depth;
-    let table = stream.device().table();
-    // SAFETY: the structure is valid for the call and describes ranges that the callers of `queue` checked and keep
-    // alive; the context of the stream's device is current.
-    let status = unsafe { (table.cuMemcpy3DAsync_v2)(&raw const copy, stream.handle()) };
-    check(table, "cuMemcpy3DAsync_v2", status)
+    // SAFETY: both sides are ranges that the callers of `queue` checked and keep alive.
+    unsafe { copy_3d(&slices(&to.side(), &from.side(), extent), stream) }
 }

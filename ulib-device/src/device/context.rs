@@ -3,6 +3,7 @@
 use super::{Device, Inner};
 use crate::driver::{Driver, check, forked, relaxed_capture};
 use crate::graph::captures_on;
+use crate::memory::guard::{self, Lifted};
 use crate::stream::{self, Stream};
 use crate::sys::{CUcontext, CUdevice, CUresult};
 use std::cell::Cell;
@@ -26,6 +27,8 @@ pub struct ContextGuard {
     restore: Option<CUcontext>,
     /// Current contexts are a property of the thread.
     this_thread: PhantomData<*const ()>,
+    /// What happens under it are calls of the driver. Dropped last.
+    _lifted: Lifted,
 }
 
 thread_local! {
@@ -45,6 +48,7 @@ impl Device {
     /// # Errors
     /// Whatever the driver says; kind `Forked` in a forked child.
     pub fn bind(&self) -> Result<ContextGuard> {
+        let lifted = Lifted::new();
         let context = self.context()?;
         BOUND.set(Some(self.0));
         let table = self.table();
@@ -56,6 +60,7 @@ impl Device {
             device: self.clone(),
             restore: None,
             this_thread: PhantomData,
+            _lifted: lifted,
         };
         if current != context {
             // SAFETY: the primary context was retained by `context` and is never released.
@@ -91,6 +96,7 @@ impl Device {
         };
         stream::check_wait(table, "cuCtxSynchronize", status)?;
         self.recent().all_ended(launched);
+        guard::waited_for_all(self);
         Ok(())
     }
 

@@ -24,6 +24,7 @@ pub use stack::Context;
 
 use crate::driver::{Driver, Unavailable, check, relaxed_capture};
 use crate::launch::Recent;
+use crate::memory::HeldCounts;
 use crate::module::Cache;
 use crate::stream::Stream;
 use crate::sys;
@@ -73,6 +74,7 @@ struct Inner {
     drop_errors: DropErrors,
     modules: Cache,
     recent: Recent,
+    held: HeldCounts,
     /// The legacy stream, once somebody has asked for it.
     legacy: OnceLock<Stream>,
     /// For copies that the host waits for, once there was one.
@@ -209,6 +211,11 @@ impl Device {
         Some(self.0.copies.get_or_init(|| made))
     }
 
+    /// How much of its memory is in use.
+    pub(crate) fn held_counts(&self) -> &'static HeldCounts {
+        &self.0.held
+    }
+
     /// The last launches.
     pub(crate) fn recent(&self) -> &'static Recent {
         &self.0.recent
@@ -261,6 +268,7 @@ impl Inner {
             drop_errors: DropErrors::default(),
             modules: Cache::default(),
             recent: Recent::default(),
+            held: HeldCounts::default(),
             legacy: OnceLock::new(),
             copies: OnceLock::new(),
         })

@@ -2,9 +2,7 @@
 
 use super::{Device, same_device};
 use crate::driver::{Driver, forked};
-use crate::memory::{
-    DeviceMemoryResource, DriverResource, Held, clear_scratch, default_resource, held,
-};
+use crate::memory::{DeviceMemoryResource, DriverResource, Held, clear_scratch, default_resource};
 use std::sync::{Arc, PoisonError, RwLock};
 use ulib_core::{ErrorKind, Result};
 
@@ -61,6 +59,6 @@ impl Device {
     /// Memory of this device that owners of this crate have in use: not what a pool caches.
     #[must_use]
     pub fn held(&self) -> Held {
-        held(self.0.ordinal)
+        self.0.held.get()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Device;
 use crate::driver::{Driver, check, missing_entry, relaxed_capture};
+use crate::memory::guard::{self, Lifted};
 use crate::stream;
 use crate::sys::{CUcontext, Table};
 use core::ffi::c_uint;
@@ -120,7 +121,9 @@ impl Context {
         self.within(|table| {
             // SAFETY: this context is current, by `within`.
             let status = relaxed_capture(|| unsafe { (table.cuCtxSynchronize)() });
-            stream::check_wait(table, "cuCtxSynchronize", status)
+            stream::check_wait(table, "cuCtxSynchronize", status)?;
+            guard::waited();
+            Ok(())
         })
     }
 
@@ -142,6 +145,7 @@ impl Context {
 
     /// Does `work` with this context current.
     fn within<R>(&self, work: impl FnOnce(&'static Table) -> Result<R>) -> Result<R> {
+        let _lifted = Lifted::new();
         self.push()?;
         let done = work(Driver::ready()?.table());
         let popped = self.pop();

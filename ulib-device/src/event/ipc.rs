@@ -57,7 +57,7 @@ impl Event {
         Ok(Self {
             device: device.clone(),
             raw: raw as usize,
-            _counted: Counted::new(Kind::Event),
+            _counted: Some(Counted::new(Kind::Event)),
         })
     }
 }

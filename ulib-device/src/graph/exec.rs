@@ -8,6 +8,7 @@ use crate::device::{Device, same_device};
 use crate::driver::{check, forked, missing_entry};
 use crate::event::Event;
 use crate::launch::{Arguments, LaunchConfig};
+use crate::memory::guard;
 use crate::module::Function;
 use crate::report::{Counted, Kind};
 use crate::stream::Stream;
@@ -162,7 +163,7 @@ impl<'m> GraphExec<'m> {
     pub fn launch(&mut self, stream: &Stream) -> Result<()> {
         let device = self.device().clone();
         same_device("GraphExec::launch", &device, stream.device())?;
-        let _context = device.bind()?;
+        let context = device.bind()?;
         let table = device.table();
         let call = table
             .cuGraphLaunch
@@ -183,6 +184,9 @@ impl<'m> GraphExec<'m> {
         // SAFETY: the context is current by the guard; both are alive; what the work uses is kept, or borrowed for `'m`.
         let status = unsafe { call(self.handle(), stream.handle()) };
         check(table, "cuGraphLaunch", status)?;
+        guard::launched(stream, &context, || {
+            format!("a graph on stream {:#x}", stream.handle() as usize)
+        });
         if !stream.is_kept() {
             let after = match self.uses[at].after.take() {
                 Some(event) if Arc::strong_count(&event) == 1 => event,

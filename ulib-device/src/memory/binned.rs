@@ -1,6 +1,7 @@
 //! A pool that keeps blocks by size.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use ulib_core::{Error, Result};
@@ -45,6 +46,8 @@ use crate::{Device, Stream};
 pub struct BinnedPool {
     below: Arc<dyn DeviceMemoryResource>,
     bins: Mutex<Bins<Block>>,
+    /// Whether `bins` keep what comes back, to be asked without the lock.
+    holding: AtomicBool,
 }
 
 /// A block that is kept, with the work that used it last.
@@ -67,6 +70,7 @@ impl BinnedPool {
         let pool = Arc::new(Self {
             below,
             bins: Mutex::default(),
+            holding: AtomicBool::new(true),
         });
         let weak: Weak<Self> = Arc::downgrade(&pool);
         register_pool(weak);
@@ -98,6 +102,7 @@ impl BinnedPool {
 
     /// Gives all blocks back, and from now on every block as soon as it comes back. There is no way back.
     pub fn stop_holding(&self) {
+        self.holding.store(false, Ordering::Relaxed);
         self.bins().holding = false;
         self.free_held();
     }
@@ -136,8 +141,10 @@ impl BinnedPool {
 
     /// The address of a block for `bytes` bytes, of which zero are one, if one is kept that needs no wait on `stream`.
     fn reuse(&self, bin: u32, bytes: usize, stream: &Stream) -> Option<u64> {
+        // Dropped without the lock, since a stream may go with it.
+        let block;
         let mut bins = self.bins();
-        let block = bins.take(bin, false, |block| block.last.is_on(stream))?;
+        block = bins.take(bin, false, |block| block.last.is_on(stream))?;
         bins.started(bytes as u64, true);
         Some(block.ptr)
     }
@@ -192,13 +199,14 @@ impl BinnedPool {
             outcome => outcome,
         };
         let mut bins = self.bins();
+        bins.unreserve(bin);
         match made {
             Ok(fresh) => {
+                bins.made(bin);
                 bins.started(bytes as u64, false);
                 Ok(fresh)
             }
             Err(error) => {
-                bins.forget(bin);
                 drop(bins);
                 Err(asked_for(bytes, error))
             }
@@ -333,6 +341,10 @@ unsafe impl DeviceMemoryResource for BinnedPool {
         kept::retry();
         self.free_held();
         self.below.trim()
+    }
+
+    fn keeps_what_it_gets(&self) -> bool {
+        self.holding.load(Ordering::Relaxed)
     }
 
     fn name(&self) -> &'static str {

@@ -68,6 +68,8 @@ pub(crate) struct Bins<B> {
     bins: Vec<Vec<B>>,
     pub(crate) counts: PoolStatistics,
     pub(crate) limit_bytes: Option<u64>,
+    /// Of blocks that are being made.
+    reserved_bytes: u64,
     pub(crate) holding: bool,
 }
 
@@ -77,6 +79,7 @@ impl<B> Default for Bins<B> {
             bins: Vec::new(),
             counts: PoolStatistics::default(),
             limit_bytes: None,
+            reserved_bytes: 0,
             holding: true,
         }
     }
@@ -137,20 +140,31 @@ impl<B> Bins<B> {
         self.counts.active_bytes -= bytes;
     }
 
-    /// Counts the memory of a new block of `bin`, if the limit allows it.
+    /// Sets the room for a new block of `bin` aside, if the limit allows it: until it is
+    /// [known](Self::unreserve) whether there is one.
     pub(crate) fn reserve(&mut self, bin: u32) -> bool {
-        let grown = self.counts.managed_bytes.saturating_add(bin_bytes(bin));
+        let taken = self
+            .counts
+            .managed_bytes
+            .saturating_add(self.reserved_bytes);
+        let grown = taken.saturating_add(bin_bytes(bin));
         if self.limit_bytes.is_some_and(|limit| grown > limit) {
             return false;
         }
-        self.counts.managed_bytes = grown;
-        self.counts.peak_managed_bytes = self.counts.peak_managed_bytes.max(grown);
+        self.reserved_bytes = self.reserved_bytes.saturating_add(bin_bytes(bin));
         true
     }
 
-    /// The memory of a block of `bin` is gone, or was not to be had.
-    pub(crate) fn forget(&mut self, bin: u32) {
-        self.counts.managed_bytes -= bin_bytes(bin);
+    /// A new block of `bin` was made, or was not to be had.
+    pub(crate) fn unreserve(&mut self, bin: u32) {
+        self.reserved_bytes = self.reserved_bytes.saturating_sub(bin_bytes(bin));
+    }
+
+    /// Counts the memory of a new block of `bin`.
+    pub(crate) fn made(&mut self, bin: u32) {
+        let counts = &mut self.counts;
+        counts.managed_bytes = counts.managed_bytes.saturating_add(bin_bytes(bin));
+        counts.peak_managed_bytes = counts.peak_managed_bytes.max(counts.managed_bytes);
     }
 }
 

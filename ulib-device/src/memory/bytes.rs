@@ -10,8 +10,9 @@ use ulib_core::{Context, Error, Result};
 
 use super::room::with_room;
 use super::uses::{Ticket, Uses};
-use super::{DeviceMemoryResource, Fresh, held, kept, scratch};
+use super::{DeviceMemoryResource, Fresh, kept, scratch};
 use crate::driver::{Driver, forked};
+use crate::stream::Lasting;
 use crate::{Device, Stream};
 
 /// What work on a stream does with a piece of memory.
@@ -51,7 +52,7 @@ pub struct DeviceBytes {
     ptr: u64,
     len: usize,
     /// The memory was allocated on it and is freed on it.
-    stream: Stream,
+    stream: Lasting,
     owner: Owner,
     uses: Mutex<Uses>,
     /// Whether others may have queued work that no use remembered here stands for.
@@ -96,7 +97,7 @@ impl DeviceBytes {
             return Ok(Self::with_owner(
                 0,
                 0,
-                stream,
+                stream.into(),
                 Owner::Nobody,
                 Uses::default(),
             ));
@@ -122,23 +123,24 @@ impl DeviceBytes {
             0 => Owner::Nobody,
             _ => Owner::Resource(resource),
         };
-        let mut bytes = Self::with_owner(fresh.ptr, len, stream, owner, uses);
+        let mut bytes = Self::with_owner(fresh.ptr, len, stream.into(), owner, uses);
         bytes.set_counted(true);
         bytes
     }
 
-    /// Says whether the memory counts as held: not while it is only kept to be used again.
-    pub(super) fn set_counted(&mut self, counted: bool) {
+    /// Says whether the memory counts as held: not while it is only kept to be used again. Answers whether it was the last that
+    /// did.
+    pub(super) fn set_counted(&mut self, counted: bool) -> bool {
         if self.counted == counted || self.len == 0 {
-            return;
+            return false;
         }
         self.counted = counted;
-        let ordinal = self.device().ordinal();
+        let held = self.device().held_counts();
         if counted {
-            held::add(ordinal, self.len);
-        } else {
-            held::remove(ordinal, self.len);
+            held.add(self.len);
+            return false;
         }
+        held.remove(self.len)
     }
 
     /// Takes `len` bytes at `ptr` that something else owns. `owner` keeps them alive and is dropped after the last
@@ -158,14 +160,15 @@ impl DeviceBytes {
         owner: Box<dyn Any + Send + Sync>,
     ) -> Self {
         let owner = Owner::Foreign(ManuallyDrop::new(owner));
-        Self::with_owner(ptr, len, &Stream::legacy(device), owner, Uses::default())
+        let stream = Lasting::Legacy(Stream::lasting_legacy(device));
+        Self::with_owner(ptr, len, stream, owner, Uses::default())
     }
 
-    fn with_owner(ptr: u64, len: usize, stream: &Stream, owner: Owner, uses: Uses) -> Self {
+    fn with_owner(ptr: u64, len: usize, stream: Lasting, owner: Owner, uses: Uses) -> Self {
         Self {
             ptr,
             len,
-            stream: stream.clone(),
+            stream,
             owner,
             uses: Mutex::new(uses),
             outsiders: AtomicBool::new(false),
@@ -339,7 +342,9 @@ impl DeviceBytes {
     }
 
     fn uses(&self) -> MutexGuard<'_, Uses> {
-        self.uses.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
+        uses.begin(&self.stream);
+        uses
     }
 
     /// Gives the memory back once.
@@ -356,7 +361,7 @@ impl DeviceBytes {
             let mut rest = Self::with_owner(
                 self.ptr,
                 self.len,
-                &self.stream,
+                self.stream.clone(),
                 owner,
                 std::mem::take(uses),
             );
@@ -369,36 +374,57 @@ impl DeviceBytes {
             uses: std::mem::take(uses),
             outsiders: *self.outsiders.get_mut(),
         };
-        let (ptr, len, stream) = (self.ptr, self.len, self.stream.clone());
         match owner {
             Owner::Nobody => Ok(()),
             Owner::Resource(resource) => {
-                if self.counted {
-                    self.set_counted(false);
-                    if held::held(stream.device().ordinal()).allocations == 0 {
-                        scratch::clear(stream.device());
-                    }
+                if self.set_counted(false) {
+                    scratch::clear(self.device());
                 }
-                let on = stream.clone();
-                let wait = move || last.before_on(&on);
-                kept::give_up_after(self.stream.device(), wait, move || {
+                let (ptr, len) = (self.ptr, self.len);
+                let give_up = move |stream: &Stream| {
                     // SAFETY: `resource` gave out `ptr` for `len` bytes in `allocate_from`, and `owner` was taken out
                     // of this value above, so this happens once. The uses of all other streams are ordered before
-                    // `stream`, since `wait` succeeded.
+                    // `stream`, since `before_on` succeeded.
                     #[allow(unsafe_code, reason = "frees what this value owned")]
                     unsafe {
-                        resource.deallocate(ptr, len, &stream)
+                        resource.deallocate(ptr, len, stream)
                     }
-                })
+                };
+                match last.before_on(&self.stream) {
+                    Ok(()) => give_up(&self.stream),
+                    Err(error) => {
+                        let (on, stream) = (self.stream.clone(), self.stream.clone());
+                        let wait = move || last.before_on(&on);
+                        kept::give_up_later(self.device(), error, wait, move || give_up(&stream))
+                    }
+                }
             }
             Owner::Foreign(owner) => {
-                let wait = move || last.synchronize(stream.device());
-                kept::give_up_after(self.stream.device(), wait, move || {
+                let give_up = move || {
                     drop(ManuallyDrop::into_inner(owner));
                     Ok(())
-                })
+                };
+                match last.synchronize(self.device()) {
+                    Ok(()) => give_up(),
+                    Err(error) => {
+                        let device = self.device().clone();
+                        let wait = move || last.synchronize(&device);
+                        kept::give_up_later(self.device(), error, wait, give_up)
+                    }
+                }
             }
         }
+    }
+
+    /// Whether dropping it calls neither the driver nor anybody who may wait: it was used on its own stream only, and goes back to
+    /// a resource that [keeps](DeviceMemoryResource::keeps_what_it_gets) it.
+    pub fn goes_without_waiting(&mut self) -> bool {
+        let uses = self.uses.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let kept = match &self.owner {
+            Owner::Resource(resource) => resource.keeps_what_it_gets(),
+            _ => false,
+        };
+        kept && uses.are_on(&self.stream) && !*self.outsiders.get_mut() && !scratch::is_left()
     }
 }
 

@@ -1,6 +1,6 @@
 //! How much device memory is in use, per device.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Device memory in use by this process through this crate: blocks that somebody owns, not memory a pool has cached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,32 +11,30 @@ pub struct Held {
     pub allocations: u64,
 }
 
-static HELD: Mutex<Vec<Held>> = Mutex::new(Vec::new());
+/// What is in use on one device.
+#[derive(Debug, Default)]
+pub(crate) struct HeldCounts {
+    bytes: AtomicU64,
+    allocations: AtomicU64,
+}
 
-fn with<R>(ordinal: u32, change: impl FnOnce(&mut Held) -> R) -> R {
-    let mut all: MutexGuard<'_, Vec<Held>> = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-    let index = ordinal as usize;
-    if all.len() <= index {
-        all.resize(index + 1, Held::default());
+impl HeldCounts {
+    /// What is in use now.
+    pub(crate) fn get(&self) -> Held {
+        Held {
+            bytes: self.bytes.load(Ordering::Relaxed),
+            allocations: self.allocations.load(Ordering::SeqCst),
+        }
     }
-    change(&mut all[index])
-}
 
-/// What is in use on the device `ordinal` now.
-pub(crate) fn held(ordinal: u32) -> Held {
-    with(ordinal, |held| *held)
-}
+    pub(super) fn add(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.allocations.fetch_add(1, Ordering::Relaxed);
+    }
 
-pub(super) fn add(ordinal: u32, bytes: usize) {
-    with(ordinal, |held| {
-        held.bytes += bytes as u64;
-        held.allocations += 1;
-    });
-}
-
-pub(super) fn remove(ordinal: u32, bytes: usize) {
-    with(ordinal, |held| {
-        held.bytes = held.bytes.saturating_sub(bytes as u64);
-        held.allocations = held.allocations.saturating_sub(1);
-    });
+    /// Answers whether it was the last one.
+    pub(super) fn remove(&self, bytes: usize) -> bool {
+        self.bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
+        self.allocations.fetch_sub(1, Ordering::SeqCst) == 1
+    }
 }

@@ -21,19 +21,17 @@ struct Kept {
 static SOME: AtomicBool = AtomicBool::new(false);
 static LIST: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
 
-/// Calls `wait` and then `give_up`. While `wait` fails both are kept, to be called by [`retry`].
+/// Keeps `wait`, which has failed with `error`, and `give_up`, to be called by [`retry`].
 ///
 /// A failure of kind `Busy` ends with the capture that is in the way, and is not returned. Any other one is, and is
 /// forgiven once: after a second one whatever the two have captured is leaked, because nobody will know whether it is
 /// still in use.
-pub(super) fn give_up_after(
+pub(super) fn give_up_later(
     device: &Device,
-    mut wait: impl FnMut() -> Result<()> + Send + 'static,
+    error: Error,
+    wait: impl FnMut() -> Result<()> + Send + 'static,
     give_up: impl FnOnce() -> Result<()> + Send + 'static,
 ) -> Result<()> {
-    let Err(error) = wait() else {
-        return give_up();
-    };
     let busy = is_busy(&error);
     keep(Kept {
         device: device.clone(),
@@ -52,7 +50,8 @@ pub(super) fn give_up_after(
 /// Tries again to give up everything that is kept. Failures are on record in `Device::errors`.
 pub(super) fn retry() {
     crate::graph::let_go();
-    if forked() || !SOME.swap(false, Ordering::Acquire) {
+    // A plain load comes first: this is asked at every allocation.
+    if !SOME.load(Ordering::Relaxed) || forked() || !SOME.swap(false, Ordering::Acquire) {
         return;
     }
     // Taken out: giving up may allocate or free, and two threads never try the same one.

@@ -13,7 +13,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use ulib_core::{Error, Placement, Result};
 
 use super::room::with_room;
-use super::{DeviceBytes, out_of_memory};
+use super::{DeviceBytes, guard, managed_guard, out_of_memory};
 use crate::driver::{Driver, check, forked, missing_entry, relaxed_capture};
 use crate::report::{Counted, Kind};
 use crate::sys::{CUdevice, CUmem_advise as Advise, CUmemLocation, CUmemLocationType, CUresult};
@@ -59,6 +59,7 @@ pub enum Advice {
 /// here does.
 ///
 /// On devices without concurrent access the host must not touch it while any kernel runs, whatever the kernel uses.
+/// [`managed_guard`] is a debug mode that finds such accesses.
 ///
 /// # Examples
 /// ```no_run
@@ -77,6 +78,8 @@ pub enum Advice {
 pub struct Managed {
     start: u64,
     len: usize,
+    /// What the driver gave: `start`, but for whole pages of a guard.
+    base: u64,
     device: Device,
     _counted: Counted,
 }
@@ -129,15 +132,20 @@ impl Managed {
             ));
         }
         let (len, bits) = (len.max(1), attachment.bits());
-        let start = with_room(device, || {
+        let (page, whole) = guarded_bytes(len)?;
+        let base = with_room(device, || {
             let _context = device.bind()?;
-            let mut start = 0;
+            let mut base = 0;
             // SAFETY: a context of the device is current; the call writes one address.
-            let status = relaxed_capture(|| unsafe { call(&raw mut start, len, bits) });
+            let status = relaxed_capture(|| unsafe { call(&raw mut base, whole, bits) });
             check(table, "cuMemAllocManaged", status)
                 .map_err(|error| out_of_memory(device, len, error))?;
-            Ok(start)
+            Ok(base)
         })?;
+        let start = base.next_multiple_of(page as u64);
+        if managed_guard() {
+            guard::add(device, start, len.next_multiple_of(page), attachment);
+        }
         let range = ManagedRange {
             start,
             len,
@@ -150,6 +158,7 @@ impl Managed {
         Ok(Self {
             start,
             len,
+            base,
             device: device.clone(),
             _counted: Counted::new(Kind::Managed),
         })
@@ -192,8 +201,10 @@ impl Managed {
             .ok_or_else(|| missing_entry("cuStreamAttachMemAsync", "6.0"))?;
         let _context = self.device.bind()?;
         // SAFETY: the memory is managed and alive; length 0 stands for all of it; the stream is one of the current context.
-        let status = unsafe { call(stream.handle(), self.start, 0, attachment.bits()) };
-        check(table, "cuStreamAttachMemAsync", status)
+        let status = unsafe { call(stream.handle(), self.base, 0, attachment.bits()) };
+        check(table, "cuStreamAttachMemAsync", status)?;
+        guard::attached(self.start, attachment, stream);
+        Ok(())
     }
 
     /// Moves the pages of a range of bytes to a place, in the order of `stream`, so that who accesses them there does not wait
@@ -276,6 +287,19 @@ impl Managed {
     }
 }
 
+/// To what the start is aligned, and how many bytes are asked for: with a guard, so many that whole pages are in them.
+fn guarded_bytes(len: usize) -> Result<(usize, usize)> {
+    if !managed_guard() {
+        return Ok((1, len));
+    }
+    let page = guard::page_bytes();
+    let whole = len
+        .checked_next_multiple_of(page)
+        .and_then(|len| len.checked_add(page));
+    let whole = whole.ok_or_else(|| Error::overflow("Managed", format_args!("{len} bytes")))?;
+    Ok((page, whole))
+}
+
 fn place(placement: Placement) -> Result<CUdevice> {
     match placement {
         Placement::Device(ordinal) => Ok(Device::new(ordinal)?.handle()),
@@ -300,7 +324,8 @@ impl Drop for Managed {
         ranges.remove(&self.start);
         COUNT.store(ranges.len(), Ordering::Release);
         drop(ranges);
-        let start = self.start;
+        guard::remove(self.start);
+        let start = self.base;
         let free = |table: &crate::sys::Table| -> CUresult {
             // SAFETY: made by `new` and freed only here; the driver waits for the work that uses it.
             relaxed_capture(|| unsafe { (table.cuMemFree_v2)(start) })

@@ -55,15 +55,19 @@ pub struct PointerInfo {
 }
 
 impl PointerInfo {
-    /// What is known about `address`; `None` where the driver knows nothing, as of ordinary host memory.
+    /// What is known about `address`; `None` where the driver knows nothing, as of ordinary host memory. No context is made for
+    /// the question: while none is current and no device has a primary one, nothing is known.
     ///
     /// # Errors
     /// Whatever the driver says; kind `Forked` in a forked child.
     pub fn of(address: u64) -> Result<Option<Self>> {
-        // The driver answers only where some context is current.
+        // The driver answers only where some context is current, whichever.
         let _context = match Device::current()? {
             Some(_) => None,
-            None => Some(Device::new(0)?.bind()?),
+            None => match first_in_use()? {
+                Some(device) => Some(device.bind()?),
+                None => return Ok(None),
+            },
         };
         let mut kind = 0_u32;
         if !ask(
@@ -121,6 +125,16 @@ impl PointerInfo {
             id,
         }))
     }
+}
+
+/// The first device whose primary context exists.
+fn first_in_use() -> Result<Option<Device>> {
+    for device in Device::all() {
+        if device.primary_state()?.active {
+            return Ok(Some(device));
+        }
+    }
+    Ok(None)
 }
 
 /// Asks for one attribute of an address, into a variable of the attribute's type. False where the driver has no answer.

@@ -123,6 +123,11 @@ pub unsafe trait DeviceMemoryResource: Send + Sync + Debug {
     /// Whatever the driver says.
     fn trim(&self) -> Result<()>;
 
+    /// Whether memory that it gets back stays with it, so that giving it back calls neither the driver nor anybody who may wait.
+    fn keeps_what_it_gets(&self) -> bool {
+        false
+    }
+
     /// A short name for logs and messages, such as `"driver"` or `"pool"`.
     fn name(&self) -> &'static str;
 }

@@ -1,11 +1,11 @@
 //! Memory that an operation needs only while it runs, kept between operations so that a loop allocates once.
 
 use std::cmp::Reverse;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ulib_core::{Error, ErrorKind, Result};
 
-use super::held::held;
 use super::{Access, DeviceBytes, is_out_of_memory};
 use crate::driver::{Driver, forked};
 use crate::{Device, Stream};
@@ -61,6 +61,8 @@ struct Left {
     stream: u64,
 }
 
+/// Whether anything is left behind, to be asked without the lock.
+static SOME: AtomicBool = AtomicBool::new(false);
 static LEFT: Mutex<Vec<Vec<Left>>> = Mutex::new(Vec::new());
 
 impl Scratch {
@@ -164,7 +166,7 @@ impl Drop for Scratch {
         // Freed without the lock.
         drop(leave(&device, left));
         // Asked afterwards, so that of this and the release of the last block the later one clears.
-        if held(device.ordinal()).allocations == 0 {
+        if device.held().allocations == 0 {
             clear(&device);
         }
     }
@@ -194,6 +196,8 @@ fn pick(stream: &Stream, len: usize) -> Option<DeviceBytes> {
 /// Leaves a piece behind, and gives back what is too much, oldest first.
 fn leave(device: &Device, new: Left) -> Vec<Left> {
     let mut all = lock();
+    // Before it is asked whether anybody owns anything.
+    SOME.store(true, Ordering::SeqCst);
     let left = of(&mut all, device);
     left.push(new);
     let mut total: usize = left.iter().map(|left| left.bytes.len()).sum();
@@ -207,12 +211,22 @@ fn leave(device: &Device, new: Left) -> Vec<Left> {
 
 /// Frees everything that is left behind on `device`. Answers whether there was something.
 pub(crate) fn clear(device: &Device) -> bool {
-    if forked() {
+    if !SOME.load(Ordering::SeqCst) || forked() {
         return false;
     }
     // Freed without the lock: freeing may come back here.
-    let left = std::mem::take(of(&mut lock(), device));
+    let left = {
+        let mut all = lock();
+        let left = std::mem::take(of(&mut all, device));
+        SOME.store(all.iter().any(|left| !left.is_empty()), Ordering::SeqCst);
+        left
+    };
     !left.is_empty()
+}
+
+/// Whether anything is left behind on any device.
+pub(super) fn is_left() -> bool {
+    SOME.load(Ordering::Relaxed)
 }
 
 fn lock() -> MutexGuard<'static, Vec<Vec<Left>>> {

@@ -6,7 +6,7 @@ use ulib_core::{Error, ErrorKind, Result};
 
 use super::Access;
 use crate::graph::{Kept, before_capture_of, capture_of};
-use crate::stream::not_capturing;
+use crate::stream::{Lasting, not_capturing};
 use crate::{Event, Stream};
 
 /// The driver's handle of the per-thread default stream.
@@ -18,7 +18,7 @@ const MANY_READS: usize = 16;
 /// Work on one stream that touches the memory. The event is made only when another stream, or the host, has to wait.
 #[derive(Debug)]
 pub(super) struct Use {
-    stream: Stream,
+    stream: Lasting,
     /// The stream's identity when it was used: the per-thread default stream has one per thread.
     id: u64,
     /// Recorded on `stream` after its last use of the memory; `None` when not recorded since.
@@ -30,7 +30,7 @@ pub(super) struct Use {
 impl Use {
     pub(super) fn new(stream: &Stream) -> Self {
         Self {
-            stream: stream.clone(),
+            stream: stream.into(),
             id: stream.id(),
             after: None,
             capture: None,
@@ -174,6 +174,9 @@ pub(crate) struct Ticket(u64);
 /// Invariant: a stream in `reads` is ordered after `write`, and `reads` never holds the stream of `write`.
 #[derive(Debug, Default)]
 pub(super) struct Uses {
+    /// Whether there was no use yet on the stream that the memory was allocated on, which its owner has: it stands for a write
+    /// there, until [`begin`](Self::begin) makes one of it.
+    fresh: bool,
     write: Option<Use>,
     reads: Vec<Use>,
     /// How many uses there were so far.
@@ -185,10 +188,28 @@ pub(super) struct Uses {
 impl Uses {
     /// The memory becomes usable on `stream`, where it was allocated.
     pub(super) fn allocated_on(stream: &Stream) -> Self {
+        let fresh = !stream.is_per_thread();
         Self {
-            write: Some(Use::new(stream)),
+            fresh,
+            // On another thread it would be another stream.
+            write: (!fresh).then(|| Use::new(stream)),
             ..Self::default()
         }
+    }
+
+    /// Remembers the allocation on `stream` as a use; before every other use.
+    pub(super) fn begin(&mut self, stream: &Stream) {
+        if std::mem::take(&mut self.fresh) {
+            self.write = Some(Use::new(stream));
+        }
+    }
+
+    /// Whether all of them are on `stream`, on which the memory was allocated.
+    pub(super) fn are_on(&self, stream: &Stream) -> bool {
+        self.write
+            .iter()
+            .chain(&self.reads)
+            .all(|one| one.is_on(stream))
     }
 
     /// Orders `next` after the conflicting uses on other streams and remembers it. Answers which use it is.
@@ -270,7 +291,7 @@ impl Uses {
 
     /// Whether none has to be waited for.
     pub(super) fn are_over(&self) -> bool {
-        self.write.is_none() && self.reads.is_empty()
+        !self.fresh && self.write.is_none() && self.reads.is_empty()
     }
 
     /// Waits for every use, after which none has to be remembered.
@@ -283,7 +304,7 @@ impl Uses {
         Ok(())
     }
 
-    /// Orders `stream` after every use, for the memory to be freed on it. Where an event cannot be had, or would become
+    /// Orders `stream`, on which the memory was allocated, after every use, for the memory to be freed on it. Where an event cannot be had, or would become
     /// part of a graph, the host waits instead. Returns the first failure that leaves a use unordered.
     pub(super) fn all_before(&mut self, stream: &Stream) -> Result<()> {
         let mut first: Option<Error> = None;

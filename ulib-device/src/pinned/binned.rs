@@ -50,8 +50,6 @@ impl HostPool {
             let kept = bins.take(bin, true, |_| false);
             if kept.is_some() {
                 bins.started(len as u64, true);
-            } else {
-                bins.reserve(bin);
             }
             kept
         };
@@ -66,7 +64,7 @@ impl HostPool {
         })
     }
 
-    /// A new block of a bin that has been counted.
+    /// A new block of a bin.
     fn make(&self, device: &Device, bin: u32, len: usize) -> Result<HostMemory> {
         let made = usize::try_from(bin_bytes(bin))
             .map_err(|_| Error::overflow("HostPool", format_args!("{len} bytes")))
@@ -81,17 +79,11 @@ impl HostPool {
                     }
                 })
             });
+        let memory = made?;
         let mut bins = self.bins();
-        match made {
-            Ok(memory) => {
-                bins.started(len as u64, false);
-                Ok(memory)
-            }
-            Err(error) => {
-                bins.forget(bin);
-                Err(error)
-            }
-        }
+        bins.made(bin);
+        bins.started(len as u64, false);
+        Ok(memory)
     }
 
     /// What it has done and holds.

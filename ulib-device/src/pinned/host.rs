@@ -8,8 +8,10 @@ use std::ptr::NonNull;
 
 use ulib_core::{Error, Result};
 
+use super::not_locked;
 use super::region::{PAGE_BYTES, Region};
 use crate::Device;
+use crate::block::out_of_host_memory;
 use crate::driver::{Driver, check, missing_entry, relaxed_capture};
 use crate::report::{Counted, Kind};
 use crate::sys::{
@@ -167,9 +169,9 @@ impl DriverPages {
         // SAFETY: a context of the device is current; the call writes one pointer.
         let status =
             relaxed_capture(|| unsafe { (table.cuMemHostAlloc)(&raw mut start, size, flags.0) });
-        check(table, "cuMemHostAlloc", status)?;
-        let start = NonNull::new(start.cast::<u8>())
-            .ok_or_else(|| Error::out_of_memory(size as u64, 0).context("host memory to lock"))?;
+        check(table, "cuMemHostAlloc", status).map_err(|error| not_locked(size, error))?;
+        let start =
+            NonNull::new(start.cast::<u8>()).ok_or_else(|| out_of_host_memory(size as u64))?;
         // SAFETY: the driver has just made `size` writable bytes there, of which nobody else knows.
         unsafe { start.as_ptr().write_bytes(0, size) };
         Ok(Self {
@@ -246,7 +248,7 @@ impl Registration {
         let status = relaxed_capture(|| unsafe {
             (table.cuMemHostRegister_v2)(address as *mut _, len, flags.0)
         });
-        check(table, "cuMemHostRegister_v2", status)?;
+        check(table, "cuMemHostRegister_v2", status).map_err(|error| not_locked(len, error))?;
         Ok(Self {
             address,
             len,

@@ -29,3 +29,18 @@ pub use bytes::PinnedBytes;
 pub use host::{HostFlags, HostMemory, Registration, device_pointer};
 pub use mailbox::Mailbox;
 pub use pool::{PinnedPool, PinnedUse};
+
+use ulib_core::{Error, ErrorKind};
+
+/// Says of an out-of-memory error of the driver which memory it is about: it names the device's otherwise.
+fn not_locked(bytes: usize, error: Error) -> Error {
+    let ErrorKind::OutOfMemory { .. } = *error.kind() else {
+        return error;
+    };
+    let needs = bytes as u64;
+    Error::new(
+        ErrorKind::OutOfMemory { needs, free: 0 },
+        format!("out of host memory to page-lock: needs {needs} bytes"),
+    )
+    .with_source(error)
+}

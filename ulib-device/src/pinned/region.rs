@@ -9,7 +9,9 @@ use std::ptr::NonNull;
 
 use ulib_core::{Error, Result};
 
+use super::not_locked;
 use crate::Device;
+use crate::block::out_of_host_memory;
 use crate::driver::{Driver, check, forked, relaxed_capture};
 use crate::sys::{CU_MEMHOSTREGISTER_DEVICEMAP, CU_MEMHOSTREGISTER_PORTABLE};
 
@@ -42,7 +44,7 @@ impl Region {
         let _context = device.bind()?;
         // SAFETY: the caller asks for at least one page, so the layout is not empty.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })
-            .ok_or_else(|| Error::out_of_memory(bytes as u64, 0).context("host memory to pin"))?;
+            .ok_or_else(|| out_of_host_memory(bytes as u64))?;
         let region = Unregistered { start, layout };
         let (address, mut flags) = (start.as_ptr().cast(), CU_MEMHOSTREGISTER_PORTABLE);
         let mapped = device.limits().maps_host_memory;
@@ -54,7 +56,8 @@ impl Region {
         let status = relaxed_capture(|| unsafe {
             (driver.table().cuMemHostRegister_v2)(address, bytes, flags)
         });
-        check(driver.table(), "cuMemHostRegister_v2", status)?;
+        check(driver.table(), "cuMemHostRegister_v2", status)
+            .map_err(|error| not_locked(bytes, error))?;
         std::mem::forget(region);
         Ok(Self {
             start,

@@ -2,6 +2,7 @@
 
 use super::{Stream, not_capturing_in};
 use crate::driver::{check, forked, missing_entry};
+use crate::memory::guard;
 use core::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
@@ -22,6 +23,7 @@ fn due() -> Result<&'static Sender<Work>> {
         .name("ulib-notify".to_owned())
         .spawn(move || {
             for work in receiver {
+                guard::waited();
                 if catch_unwind(AssertUnwindSafe(work)).is_err() {
                     log::warn!("work given to Stream::notify has panicked");
                 }

@@ -6,6 +6,7 @@ use pyo3::types::PyType;
 use ulib_core::{Error, ErrorKind};
 use ulib_device::sys::CUresult;
 
+use crate::args::Int;
 use crate::errors::{shortened, to_python, with_kind};
 
 /// The classes by their names.
@@ -84,6 +85,17 @@ pub(crate) fn to_cuda(error: Error) -> PyErr {
 pub(crate) fn logic(message: impl Into<String>) -> PyErr {
     let message: String = message.into();
     to_cuda(Error::new(ErrorKind::InvalidArgument, message))
+}
+
+/// A Python integer as a number of a type that may not have room for it.
+pub(crate) fn fitting<T: TryFrom<i128>>(op: &str, what: &str, number: Int) -> PyResult<T> {
+    T::try_from(number.0).map_err(|_| {
+        let bits = 8 * size_of::<T>();
+        logic(match number.0 {
+            ..0 => format!("{op}: {what} is {number}, expected no negative number"),
+            _ => format!("{op}: {what} is {number}, which is more than {bits} bits hold"),
+        })
+    })
 }
 
 /// `?` from a result of the library in a function of `uLib.cuda`.

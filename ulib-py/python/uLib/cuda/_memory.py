@@ -34,11 +34,12 @@ if TYPE_CHECKING:
 
 def _shape(shape: _Shape) -> tuple[int, ...]:
     # An array without axes is iterable too, by its class.
-    if isinstance(shape, Iterable) and getattr(shape, "ndim", 1) != 0:
-        dims = tuple(operator.index(n) for n in shape)
-    else:
-        one: Any = shape
-        dims = (operator.index(one),)
+    one: Any = shape
+    several = isinstance(shape, Iterable) and getattr(shape, "ndim", 1) != 0
+    try:
+        dims = tuple(operator.index(n) for n in one) if several else (operator.index(one),)
+    except TypeError as error:
+        raise TypeError(f"shape is {shape!r}, expected an integer or some") from error
     if any(n < 0 for n in dims):
         raise ValueError(f"shape {dims} has a negative length")
     return dims
@@ -69,14 +70,28 @@ def _order_of(array: NDArray[Any]) -> _Order:
     raise ValueError("could not detect array order: the array is contiguous in neither C nor Fortran order")
 
 
+def _like(array: Any) -> tuple[tuple[int, ...], numpy.dtype[Any], _Order]:
+    """What makes another array like this one: shape, type and order."""
+    try:
+        return array.shape, array.dtype, _order_of(array)
+    except AttributeError as error:
+        raise TypeError(f"{type(array).__name__} is no array of NumPy: it has no {error.name}") from error
+
+
 def mem_alloc_like(ary: Any) -> DeviceAllocation:
     """Memory of the device for as many bytes as ``ary`` has (``ary.nbytes``); at least one."""
-    return mem_alloc(max(1, ary.nbytes))
+    nbytes = getattr(ary, "nbytes", None)
+    if nbytes is None:
+        raise TypeError(f"{type(ary).__name__} is no array: it has no number of bytes (nbytes)")
+    return mem_alloc(max(1, nbytes))
 
 
 def to_device(bf_obj: Any) -> DeviceAllocation:
     """A copy on the device of the bytes of ``bf_obj``, anything contiguous with a buffer."""
-    view = memoryview(bf_obj)
+    try:
+        view = memoryview(bf_obj)
+    except TypeError as error:
+        raise TypeError(f"to_device: {type(bf_obj).__name__} has no buffer of bytes") from error
     allocation = mem_alloc(max(1, view.nbytes))
     memcpy_htod(allocation, view)
     return allocation
@@ -93,7 +108,7 @@ def from_device(devptr: Any, shape: _Shape, dtype: DTypeLike, order: _Order = "C
 
 def from_device_like(devptr: Any, other_ary: NDArray[Any]) -> NDArray[Any]:
     """A new array of the shape, type and order of ``other_ary`` of what stands in device memory from ``devptr`` on."""
-    return from_device(devptr, other_ary.shape, other_ary.dtype, _order_of(other_ary))
+    return from_device(devptr, *_like(other_ary))
 
 
 # Host memory
@@ -124,12 +139,12 @@ def pagelocked_zeros(shape: _Shape, dtype: DTypeLike, order: _Order = "C", mem_f
 
 def pagelocked_empty_like(array: NDArray[Any], mem_flags: int = 0) -> NDArray[Any]:
     """An array in page-locked memory of the shape, type and order of ``array``."""
-    return pagelocked_empty(array.shape, array.dtype, _order_of(array), mem_flags)
+    return pagelocked_empty(*_like(array), mem_flags)
 
 
 def pagelocked_zeros_like(array: NDArray[Any], mem_flags: int = 0) -> NDArray[Any]:
     """An array of zeros in page-locked memory of the shape, type and order of ``array``."""
-    return pagelocked_zeros(array.shape, array.dtype, _order_of(array), mem_flags)
+    return pagelocked_zeros(*_like(array), mem_flags)
 
 
 def aligned_empty(shape: _Shape, dtype: DTypeLike, order: _Order = "C", alignment: int = 4096) -> NDArray[Any]:
@@ -146,19 +161,20 @@ def aligned_zeros(shape: _Shape, dtype: DTypeLike, order: _Order = "C", alignmen
 
 def aligned_empty_like(array: NDArray[Any], alignment: int = 4096) -> NDArray[Any]:
     """An aligned array of the shape, type and order of ``array``."""
-    return aligned_empty(array.shape, array.dtype, _order_of(array), alignment)
+    return aligned_empty(*_like(array), alignment)
 
 
 def aligned_zeros_like(array: NDArray[Any], alignment: int = 4096) -> NDArray[Any]:
     """An aligned array of zeros of the shape, type and order of ``array``."""
-    return aligned_zeros(array.shape, array.dtype, _order_of(array), alignment)
+    return aligned_zeros(*_like(array), alignment)
 
 
 def managed_empty(shape: _Shape, dtype: DTypeLike, order: _Order = "C", mem_flags: int = 0) -> NDArray[Any]:
     """An array in managed memory, which is its base and which the host and the devices reach under one address.
 
     ``mem_flags`` are those of ``mem_attach_flags``; 0 stands for GLOBAL. The array, and any view of it, is given to kernels by its
-    address. After a kernel was started, wait for it (``Context.synchronize()``) before the array is touched.
+    address. After a kernel was started, wait for it (``Context.synchronize()``) before the array is touched; with
+    ``ULIB_MANAGED_GUARD=1`` in the environment a touch before that ends the program with a message.
     """
     dims, kind = _shape(shape), _dtype(dtype)
     return _array(ManagedAllocation(_bytes(dims, kind), mem_flags), dims, kind, order)
@@ -173,12 +189,12 @@ def managed_zeros(shape: _Shape, dtype: DTypeLike, order: _Order = "C", mem_flag
 
 def managed_empty_like(array: NDArray[Any], mem_flags: int = 0) -> NDArray[Any]:
     """An array in managed memory of the shape, type and order of ``array``."""
-    return managed_empty(array.shape, array.dtype, _order_of(array), mem_flags)
+    return managed_empty(*_like(array), mem_flags)
 
 
 def managed_zeros_like(array: NDArray[Any], mem_flags: int = 0) -> NDArray[Any]:
     """An array of zeros in managed memory of the shape, type and order of ``array``."""
-    return managed_zeros(array.shape, array.dtype, _order_of(array), mem_flags)
+    return managed_zeros(*_like(array), mem_flags)
 
 
 def register_host_memory(ary: NDArray[Any], flags: int = 0) -> NDArray[Any]:
@@ -187,8 +203,8 @@ def register_host_memory(ary: NDArray[Any], flags: int = 0) -> NDArray[Any]:
     It is unlocked with the last array of it, by ``base.unregister()``, or at the end of ``with array.base:``. ``flags`` are those
     of ``mem_host_register_flags``.
     """
-    order = _order_of(ary)
-    return _array(RegisteredHostMemory(ary, flags), ary.shape, ary.dtype, order)
+    shape, dtype, order = _like(ary)
+    return _array(RegisteredHostMemory(ary, flags), shape, dtype, order)
 
 
 class PageLockedMemoryPool(_native.PageLockedMemoryPool):

@@ -9,9 +9,9 @@ use super::buffer::DeviceBuffer;
 use super::slot::Slot;
 use crate::args::{Int, count, whole};
 use crate::cuda::current;
-use crate::cuda::errors::{IntoCudaResult, logic, to_cuda};
+use crate::cuda::errors::{IntoCudaResult, fitting, logic, to_cuda};
 
-pub(super) const CLASS: &str = "DeviceAllocation";
+const CLASS: &str = "DeviceAllocation";
 
 /// Linear memory of a device. It is an integer wherever one is taken (``int(allocation)``): its address.
 ///
@@ -26,7 +26,7 @@ pub(crate) struct DeviceAllocation {
 impl DeviceAllocation {
     /// Frees the memory now. A second time is a ``LogicError``.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
-        self.slot.free(py, CLASS)
+        self.slot.free(py)
     }
 
     /// Frees the memory unless that has happened already.
@@ -44,11 +44,11 @@ impl DeviceAllocation {
     }
 
     fn __int__(&self) -> PyResult<u64> {
-        self.slot.ptr(CLASS)
+        self.slot.ptr()
     }
 
     fn __index__(&self) -> PyResult<u64> {
-        self.slot.ptr(CLASS)
+        self.slot.ptr()
     }
 
     /// The bytes that were asked for.
@@ -67,7 +67,7 @@ impl DeviceAllocation {
     ) -> PyResult<Bound<'py, PyMemoryView>> {
         let slot = &slf.get().slot;
         let (size, offset) = (size_of("as_buffer", size)?, size_of("as_buffer", offset)?);
-        let bytes = slot.bytes(CLASS)?;
+        let bytes = slot.bytes()?;
         if offset.checked_add(size).is_none_or(|end| end > slot.len()) {
             return Err(logic(format!(
                 "as_buffer: {size} bytes at offset {offset} exceed the {} bytes of the allocation",
@@ -81,7 +81,7 @@ impl DeviceAllocation {
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         let (name, slot) = (slf.get_type().qualname()?, &slf.get().slot);
-        Ok(match slot.ptr(CLASS) {
+        Ok(match slot.ptr() {
             Ok(ptr) => format!(
                 "<uLib.cuda.driver.{name} of {} bytes at {ptr:#x}>",
                 slot.len()
@@ -130,7 +130,7 @@ pub(super) fn mem_alloc(
         DriverResource::shared(&current::device()?).allocate_bytes(bytes)
     })?;
     Ok(DeviceAllocation {
-        slot: Slot::new(made, bytes),
+        slot: Slot::new(CLASS, made, bytes),
     })
 }
 
@@ -141,14 +141,15 @@ pub(super) fn mem_alloc_pitch(
     py: Python<'_>,
     width: Int,
     height: Int,
-    access_size: u32,
+    access_size: Int,
 ) -> PyResult<(DeviceAllocation, usize)> {
     const OP: &str = "mem_alloc_pitch";
     let (width, height) = (count(OP, "width", width)?, count(OP, "height", height)?);
+    let access_size = fitting(OP, "access_size", access_size)?;
     let (made, pitch) = after_collecting(py, || {
         DriverResource::shared(&current::device()?).allocate_pitched(width, height, access_size)
     })?;
     let len = made.len();
-    let slot = Slot::new(made, len);
+    let slot = Slot::new(CLASS, made, len);
     Ok((DeviceAllocation { slot }, pitch))
 }

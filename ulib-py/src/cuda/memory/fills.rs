@@ -9,7 +9,7 @@ use super::on::On;
 use super::pointer::Pointer;
 use super::transfer;
 use crate::args::{Int, count};
-use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::cuda::errors::{IntoCudaResult, fitting, logic};
 
 /// The elements of a fill: `width` in each of `height` rows, `pitch` bytes apart.
 struct Rows {
@@ -70,39 +70,43 @@ fn fill(
 }
 
 macro_rules! fills {
-    ($($name:ident, $later:ident, $rows:ident, $rows_later:ident, $number:ty, $element:ident, $bits:literal;)*) => {
+    ($($name:ident, $later:ident, $rows:ident, $rows_later:ident, $element:ident, $bits:literal;)*) => {
         $(
             #[doc = concat!("Sets ``count`` elements of ", $bits, " bits from ``dest`` on to ``data``, in the order of the default stream.")]
             #[pyfunction]
-            fn $name(dest: &Bound<'_, PyAny>, data: $number, count: Int) -> PyResult<()> {
-                one(stringify!($name), dest, Element::$element(data), count, None)
+            fn $name(dest: &Bound<'_, PyAny>, data: Int, count: Int) -> PyResult<()> {
+                const OP: &str = stringify!($name);
+                one(OP, dest, Element::$element(fitting(OP, "data", data)?), count, None)
             }
 
             #[doc = concat!("Puts the setting of ``count`` elements of ", $bits, " bits from ``dest`` on to ``data`` into ``stream``.")]
             #[pyfunction]
             #[pyo3(signature = (dest, data, count, stream=None))]
             fn $later(
-                dest: &Bound<'_, PyAny>, data: $number, count: Int, stream: Option<&Bound<'_, PyAny>>,
+                dest: &Bound<'_, PyAny>, data: Int, count: Int, stream: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<()> {
-                one(stringify!($later), dest, Element::$element(data), count, stream)
+                const OP: &str = stringify!($later);
+                one(OP, dest, Element::$element(fitting(OP, "data", data)?), count, stream)
             }
 
             #[doc = concat!("Sets ``width`` elements of ", $bits, " bits in each of ``height`` rows, ``pitch`` bytes apart, to ``data``, in the order of the default stream.")]
             #[pyfunction]
             fn $rows(
-                dest: &Bound<'_, PyAny>, pitch: Int, data: $number, width: Int, height: Int,
+                dest: &Bound<'_, PyAny>, pitch: Int, data: Int, width: Int, height: Int,
             ) -> PyResult<()> {
-                many(stringify!($rows), dest, Element::$element(data), [pitch, width, height], None)
+                const OP: &str = stringify!($rows);
+                many(OP, dest, Element::$element(fitting(OP, "data", data)?), [pitch, width, height], None)
             }
 
             #[doc = concat!("Puts the setting of ``width`` elements of ", $bits, " bits in each of ``height`` rows, ``pitch`` bytes apart, to ``data`` into ``stream``.")]
             #[pyfunction]
             #[pyo3(signature = (dest, pitch, data, width, height, stream=None))]
             fn $rows_later(
-                dest: &Bound<'_, PyAny>, pitch: Int, data: $number, width: Int, height: Int,
+                dest: &Bound<'_, PyAny>, pitch: Int, data: Int, width: Int, height: Int,
                 stream: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<()> {
-                many(stringify!($rows_later), dest, Element::$element(data), [pitch, width, height], stream)
+                const OP: &str = stringify!($rows_later);
+                many(OP, dest, Element::$element(fitting(OP, "data", data)?), [pitch, width, height], stream)
             }
         )*
 
@@ -119,9 +123,9 @@ macro_rules! fills {
 }
 
 fills! {
-    memset_d8, memset_d8_async, memset_d2d8, memset_d2d8_async, u8, D8, "8";
-    memset_d16, memset_d16_async, memset_d2d16, memset_d2d16_async, u16, D16, "16";
-    memset_d32, memset_d32_async, memset_d2d32, memset_d2d32_async, u32, D32, "32";
+    memset_d8, memset_d8_async, memset_d2d8, memset_d2d8_async, D8, "8";
+    memset_d16, memset_d16_async, memset_d2d16, memset_d2d16_async, D16, "16";
+    memset_d32, memset_d32_async, memset_d2d32, memset_d2d32_async, D32, "32";
 }
 
 fn one(

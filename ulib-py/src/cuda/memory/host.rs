@@ -12,15 +12,15 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
-use ulib_core::Error;
+use ulib_device::block::out_of_host_memory;
 use ulib_device::pinned::{HostBlock, HostFlags, HostMemory, Registration, device_pointer};
 
 use super::buffer::{HostBytes, fill_bytes};
 use super::device::{after_collecting, size_of};
-use crate::args::whole;
+use crate::args::{Int, whole};
 use crate::cell::drop_detached;
 use crate::cuda::current;
-use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::cuda::errors::{IntoCudaResult, fitting, logic};
 use crate::interop::buffer::release;
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -92,6 +92,12 @@ impl HostPointer {
             false => Ok(()),
             true => Err(logic("the host memory has been freed")),
         }
+    }
+
+    /// The flags that the memory was made with, as long as it is not freed.
+    pub(super) fn flags(&self) -> PyResult<u32> {
+        self.check()?;
+        Ok(self.flags)
     }
 
     /// The length in bytes.
@@ -199,9 +205,11 @@ impl PagelockedHostAllocation {
     fn new(
         py: Python<'_>,
         #[pyo3(from_py_with = whole)] size: i128,
-        mem_flags: u32,
+        #[pyo3(from_py_with = whole)] mem_flags: i128,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let len = size_of("PagelockedHostAllocation", size)?;
+        const OP: &str = "PagelockedHostAllocation";
+        let len = size_of(OP, size)?;
+        let mem_flags = fitting(OP, "mem_flags", Int(mem_flags))?;
         let made = after_collecting(py, || {
             HostMemory::new(&current::device()?, len, HostFlags(mem_flags))
         })?;
@@ -217,9 +225,7 @@ impl PagelockedHostAllocation {
 
     /// The flags it was made with.
     fn get_flags(slf: PyRef<'_, Self>) -> PyResult<u32> {
-        let pointer = slf.as_super();
-        pointer.check()?;
-        Ok(pointer.flags)
+        slf.as_super().flags()
     }
 }
 
@@ -268,9 +274,7 @@ impl Aligned {
         })?;
         // SAFETY: the layout is of at least one byte.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) });
-        let start = start
-            .ok_or_else(|| Error::out_of_memory(len as u64, 0))
-            .cuda()?;
+        let start = start.ok_or_else(|| out_of_host_memory(len as u64)).cuda()?;
         Ok(Self { start, layout })
     }
 }
@@ -294,8 +298,12 @@ impl RegisteredHostMemory {
     /// Page-locks the memory of ``ary`` with the flags of ``mem_host_register_flags``.
     #[new]
     #[pyo3(signature = (ary, flags=0))]
-    fn new(ary: &Bound<'_, PyAny>, flags: u32) -> PyResult<PyClassInitializer<Self>> {
+    fn new(
+        ary: &Bound<'_, PyAny>,
+        #[pyo3(from_py_with = whole)] flags: i128,
+    ) -> PyResult<PyClassInitializer<Self>> {
         const OP: &str = "register_host_memory";
+        let flags: u32 = fitting(OP, "flags", Int(flags))?;
         let bytes = HostBytes::writable(OP, "ary", ary)?;
         let (start, len) = (bytes.ptr(), bytes.len());
         if flags & !0xF != 0 {

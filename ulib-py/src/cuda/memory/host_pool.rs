@@ -10,10 +10,10 @@ use ulib_device::pinned::{HostFlags, HostPool};
 use super::device::{after_collecting, size_of};
 use super::host::{HostPointer, Owner};
 use super::pools::{size_in, statistics};
-use crate::args::whole;
+use crate::args::{Int, whole};
 use crate::cell::drop_detached;
 use crate::cuda::current;
-use crate::cuda::errors::logic;
+use crate::cuda::errors::{fitting, logic};
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PooledHostAllocation>()?;
@@ -30,6 +30,11 @@ impl PooledHostAllocation {
     /// Gives the block back: now, or when no array can use it any more.
     fn free(slf: PyRef<'_, Self>) -> PyResult<()> {
         slf.as_super().free()
+    }
+
+    /// The flags that the pool's memory is made with.
+    fn get_flags(slf: PyRef<'_, Self>) -> PyResult<u32> {
+        slf.as_super().flags()
     }
 
     fn __len__(slf: PyRef<'_, Self>) -> usize {
@@ -53,8 +58,9 @@ pub(crate) struct PageLockedAllocator {
 impl PageLockedAllocator {
     #[new]
     #[pyo3(signature = (flags=0))]
-    fn new(flags: u32) -> Self {
-        Self { flags }
+    fn new(#[pyo3(from_py_with = whole)] flags: i128) -> PyResult<Self> {
+        let flags = fitting("PageLockedAllocator", "flags", Int(flags))?;
+        Ok(Self { flags })
     }
 }
 
@@ -148,13 +154,13 @@ impl PageLockedMemoryPool {
 
     /// The bin of blocks for ``size`` bytes.
     #[staticmethod]
-    fn bin_number(size: u64) -> u32 {
-        bin_number(size)
+    fn bin_number(size: Int) -> PyResult<u32> {
+        Ok(bin_number(fitting("bin_number", "size", size)?))
     }
 
     /// The bytes of a block in a bin.
     #[staticmethod]
-    fn alloc_size(bin: u32) -> PyResult<u64> {
+    fn alloc_size(bin: Int) -> PyResult<u64> {
         size_in(bin)
     }
 }

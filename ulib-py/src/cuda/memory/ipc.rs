@@ -9,9 +9,10 @@ use ulib_device::memory::{ImportedMemory, export_memory, memory_handle};
 
 use super::buffer::HostBytes;
 use super::pointer::Pointer;
+use crate::args::{Int, whole};
 use crate::cell::drop_detached;
 use crate::cuda::current;
-use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::cuda::errors::{IntoCudaResult, fitting, logic};
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<IPCMemoryHandle>()?;
@@ -67,7 +68,8 @@ impl IPCMemoryHandle {
     #[new]
     #[pyo3(signature = (handle, flags=1))]
     #[allow(unsafe_code, reason = "reads the bytes of a buffer")]
-    fn new(handle: &Bound<'_, PyAny>, flags: u32) -> PyResult<Self> {
+    fn new(handle: &Bound<'_, PyAny>, #[pyo3(from_py_with = whole)] flags: i128) -> PyResult<Self> {
+        let flags = fitting("IPCMemoryHandle", "flags", Int(flags))?;
         let bytes = HostBytes::of("IPCMemoryHandle", "handle", handle)?;
         let read = match bytes.len() {
             // SAFETY: the buffer keeps 64 bytes there; they are read at once, attached.

@@ -10,23 +10,27 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use ulib_core::Placement;
-use ulib_device::memory::{Advice, Attachment, Managed};
+use ulib_device::memory::{Advice, Attachment, Managed, managed_guard};
 
 use super::buffer::fill_bytes;
-use super::device::{CLASS, DeviceAllocation, after_collecting, size_of};
+use super::device::{DeviceAllocation, after_collecting, size_of};
 use super::on::On;
 use super::slot::Slot;
-use crate::args::whole;
+use crate::args::{Int, whole};
 use crate::cell::drop_detached;
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::interop::buffer::release;
 
+const CLASS: &str = "ManagedAllocation";
+
 /// Memory that the host and the devices reach under one address. Arrays have it as ``base``, and are given to kernels, as any view of
 /// them, by their address.
 ///
 /// After a kernel was started, wait for it before the host touches the memory: nothing here can know when an array is touched, and
-/// on devices without concurrent access it ends the program.
+/// on devices without concurrent access it ends the program. With ``ULIB_MANAGED_GUARD=1`` in the environment it does so on every
+/// device (of Linux), with a message that names the kernel and the line: memory is closed to the host from a launch on until something
+/// waits for it.
 #[pyclass(frozen, extends = DeviceAllocation, module = "uLib.cuda.driver")]
 pub(crate) struct ManagedAllocation {
     memory: Mutex<Option<Arc<Managed>>>,
@@ -39,7 +43,7 @@ pub(crate) struct ManagedAllocation {
 impl ManagedAllocation {
     /// The memory, as long as it is not freed.
     fn memory(slf: &PyRef<'_, Self>) -> PyResult<Arc<Managed>> {
-        slf.as_super().slot.ptr(CLASS)?;
+        slf.as_super().slot.ptr()?;
         let memory = slf.memory.lock().unwrap_or_else(PoisonError::into_inner);
         memory
             .clone()
@@ -49,7 +53,7 @@ impl ManagedAllocation {
     /// Lets the memory go: now, or with this object where an array may use it.
     fn let_go(slf: &PyRef<'_, Self>) -> PyResult<()> {
         let (py, slot) = (slf.py(), &slf.as_super().slot);
-        slot.free(py, CLASS)?;
+        slot.free(py)?;
         if !slf.seen.load(Ordering::SeqCst) {
             let memory = slf
                 .memory
@@ -97,18 +101,19 @@ impl ManagedAllocation {
     fn new(
         py: Python<'_>,
         #[pyo3(from_py_with = whole)] size: i128,
-        mem_flags: u32,
+        #[pyo3(from_py_with = whole)] mem_flags: i128,
     ) -> PyResult<PyClassInitializer<Self>> {
         const OP: &str = "ManagedAllocation";
         let len = size_of(OP, size)?;
         let attachment = match mem_flags {
             0 => Attachment::Global,
-            flags => attachment(OP, flags)?,
+            flags => attachment(OP, Int(flags))?,
         };
+        show_lines_of_faults(py);
         let made = after_collecting(py, || Managed::new(&current::device()?, len, attachment))?;
         let memory = Arc::new(made);
         let base = DeviceAllocation {
-            slot: Slot::new(memory.as_bytes(), len),
+            slot: Slot::new(CLASS, memory.as_bytes(), len),
         };
         let start = memory.ptr() as usize;
         let this = Self {
@@ -122,7 +127,7 @@ impl ManagedAllocation {
 
     /// The address, for the host and for kernels.
     fn get_device_pointer(slf: PyRef<'_, Self>) -> PyResult<u64> {
-        slf.as_super().slot.ptr(CLASS)
+        slf.as_super().slot.ptr()
     }
 
     /// Frees the memory: now, or when no array can use it any more. A second time is a ``LogicError``.
@@ -132,7 +137,7 @@ impl ManagedAllocation {
 
     /// Frees the memory unless that has happened already.
     fn close(slf: PyRef<'_, Self>) -> PyResult<()> {
-        match slf.as_super().slot.ptr(CLASS) {
+        match slf.as_super().slot.ptr() {
             Ok(_) => Self::let_go(&slf),
             Err(_) => Ok(()),
         }
@@ -147,7 +152,7 @@ impl ManagedAllocation {
     #[pyo3(signature = (mem_flags, stream=None))]
     fn attach(
         slf: PyRef<'_, Self>,
-        mem_flags: u32,
+        mem_flags: Int,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         const OP: &str = "attach";
@@ -169,8 +174,8 @@ impl ManagedAllocation {
         slf: PyRef<'_, Self>,
         device: Option<&Bound<'_, PyAny>>,
         stream: Option<&Bound<'_, PyAny>>,
-        offset: usize,
-        size: Option<usize>,
+        #[pyo3(from_py_with = whole)] offset: i128,
+        size: Option<Int>,
     ) -> PyResult<()> {
         const OP: &str = "prefetch";
         let (memory, to, on) = (
@@ -195,8 +200,8 @@ impl ManagedAllocation {
         slf: PyRef<'_, Self>,
         advice: &str,
         device: Option<&Bound<'_, PyAny>>,
-        offset: usize,
-        size: Option<usize>,
+        #[pyo3(from_py_with = whole)] offset: i128,
+        size: Option<Int>,
     ) -> PyResult<()> {
         const OP: &str = "advise";
         let (memory, at) = (Self::memory(&slf)?, placement(OP, device)?);
@@ -228,7 +233,7 @@ impl ManagedAllocation {
     ) -> PyResult<()> {
         // Before it is asked whether the memory is still there: whoever frees it asks the other way round.
         slf.get().seen.store(true, Ordering::SeqCst);
-        let alive = slf.borrow().as_super().slot.ptr(CLASS);
+        let alive = slf.borrow().as_super().slot.ptr();
         if let Err(freed) = alive {
             // SAFETY: the interpreter's own struct; on an error its owner is null.
             unsafe { (*view).obj = std::ptr::null_mut() };
@@ -250,8 +255,31 @@ impl ManagedAllocation {
     }
 }
 
-fn attachment(op: &'static str, flags: u32) -> PyResult<Attachment> {
-    match flags {
+/// Where managed memory is guarded, has Python's own handler of faults say in which line one was. It comes before that of the
+/// guard, which calls it.
+fn show_lines_of_faults(py: Python<'_>) {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if !managed_guard() || DONE.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let shown = py.import("faulthandler").and_then(|handler| {
+        if handler.call_method0("is_enabled")?.is_truthy()? {
+            return Ok(());
+        }
+        // Standard error may have been replaced by something without a file.
+        if handler.call_method0("enable").is_err() {
+            let error = py.import("sys")?.getattr("__stderr__")?;
+            handler.call_method1("enable", (error,))?;
+        }
+        Ok(())
+    });
+    if let Err(reason) = shown {
+        log::warn!("faults of guarded memory come without the line: {reason}");
+    }
+}
+
+fn attachment(op: &'static str, flags: Int) -> PyResult<Attachment> {
+    match flags.0 {
         1 => Ok(Attachment::Global),
         2 => Ok(Attachment::Host),
         4 => Ok(Attachment::Single),
@@ -261,15 +289,18 @@ fn attachment(op: &'static str, flags: u32) -> PyResult<Attachment> {
     }
 }
 
-fn range(op: &str, offset: usize, size: Option<usize>, len: usize) -> PyResult<Range<usize>> {
-    let end = match size {
-        None => Some(len),
-        Some(size) => offset.checked_add(size),
-    };
-    match end {
-        Some(end) if offset <= end && end <= len => Ok(offset..end),
-        _ => Err(logic(format!(
-            "{op}: offset {offset} and size {size:?} are not within the {len} bytes"
-        ))),
+fn range(op: &str, offset: i128, size: Option<Int>, len: usize) -> PyResult<Range<usize>> {
+    let within = |number: i128| usize::try_from(number).ok().filter(|&number| number <= len);
+    let end = size.map_or(len as i128, |size| offset.saturating_add(size.0));
+    match (within(offset), within(end)) {
+        (Some(start), Some(end)) if start <= end => Ok(start..end),
+        _ => {
+            let size = size
+                .map(|size| format!(" and size {size}"))
+                .unwrap_or_default();
+            Err(logic(format!(
+                "{op}: offset {offset}{size} are not within the {len} bytes"
+            )))
+        }
     }
 }

@@ -47,11 +47,17 @@ impl On {
                 stream
             }
             // SAFETY: the object that gave the handle keeps its stream alive, and is kept.
-            Self::Foreign(handle, Some(owner)) => unsafe {
-                Stream::from_raw_kept(device, handle, Box::new(owner))
-            },
+            Self::Foreign(handle, Some(owner)) => {
+                known(unsafe { Stream::from_raw_kept(device, handle, Box::new(owner)) })?
+            }
             // SAFETY: who gives a bare handle vouches for its stream, as the documentation of streams says.
-            Self::Foreign(handle, None) => unsafe { Stream::from_raw(device, handle) },
+            Self::Foreign(handle, None) => known(unsafe { Stream::from_raw(device, handle) })?,
         })
     }
+}
+
+/// A stream that the driver knows: memory remembers the streams that it was used on.
+fn known(stream: Stream) -> Result<Stream> {
+    stream.is_capturing()?;
+    Ok(stream)
 }

@@ -11,9 +11,9 @@ use ulib_device::memory::{ImportedMemory, managed_range};
 use ulib_device::{Device, DeviceBytes, Driver};
 
 use super::buffer::HostBytes;
-use super::device::{self, DeviceAllocation};
+use super::device::DeviceAllocation;
 use super::ipc::IPCMemoryHandle;
-use super::pools::{self, PooledDeviceAllocation};
+use super::pools::PooledDeviceAllocation;
 use super::slot::Slot;
 use crate::args::Int;
 use crate::cuda::current;
@@ -180,8 +180,8 @@ impl Pointer {
         Ok(Self::plain(address, None))
     }
 
-    fn in_slot((slot, class): (&Slot, &'static str)) -> PyResult<Self> {
-        let bytes = slot.bytes(class)?;
+    fn in_slot(slot: &Slot) -> PyResult<Self> {
+        let bytes = slot.bytes()?;
         Ok(Self {
             owner: Some(Arc::clone(&bytes)),
             ..Self::plain(bytes.ptr(), Some(slot.len()))
@@ -221,6 +221,12 @@ impl Pointer {
             Some(strides) if !strides.is_none() => Some(strides.extract().map_err(|_| unclear())?),
             _ => None,
         };
+        if strides
+            .as_ref()
+            .is_some_and(|strides| strides.len() != shape.len())
+        {
+            return Err(unclear());
+        }
         let packed = strides.is_none_or(|strides| {
             let rows = shape.iter().copied().zip(strides.iter().copied());
             is_packed(rows.clone().rev(), item) || is_packed(rows, item)
@@ -288,13 +294,13 @@ impl Pointer {
     }
 }
 
-/// The memory of an allocation of this package, with the name of its class.
-pub(crate) fn ours<'a>(object: &'a Bound<'_, PyAny>) -> Option<(&'a Slot, &'static str)> {
+/// The memory of an allocation of this package.
+pub(crate) fn ours<'a>(object: &'a Bound<'_, PyAny>) -> Option<&'a Slot> {
     if let Ok(found) = object.cast::<DeviceAllocation>() {
-        return Some((&found.get().slot, device::CLASS));
+        return Some(&found.get().slot);
     }
     if let Ok(found) = object.cast::<PooledDeviceAllocation>() {
-        return Some((&found.get().slot, pools::CLASS));
+        return Some(&found.get().slot);
     }
     None
 }
@@ -302,9 +308,7 @@ pub(crate) fn ours<'a>(object: &'a Bound<'_, PyAny>) -> Option<(&'a Slot, &'stat
 /// The allocation of this package in which an array of ours lies, wherever in there it begins.
 pub(crate) fn allocation_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Arc<DeviceBytes>>> {
     match object.getattr_opt(intern!(object.py(), "_allocation"))? {
-        Some(found) => ours(&found)
-            .map(|(slot, class)| slot.bytes(class))
-            .transpose(),
+        Some(found) => ours(&found).map(Slot::bytes).transpose(),
         None => Ok(None),
     }
 }

@@ -12,12 +12,12 @@ use ulib_device::{DeviceBytes, Stream};
 use super::device::{after_collecting, size_of};
 use super::on::On;
 use super::slot::Slot;
-use crate::args::whole;
+use crate::args::{Int, whole};
 use crate::cell::drop_detached;
 use crate::cuda::current;
-use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::cuda::errors::{IntoCudaResult, fitting, logic};
 
-pub(super) const CLASS: &str = "PooledDeviceAllocation";
+const CLASS: &str = "PooledDeviceAllocation";
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PooledDeviceAllocation>()?;
@@ -37,7 +37,7 @@ pub(crate) struct PooledDeviceAllocation {
 impl PooledDeviceAllocation {
     /// Gives the block back now. A second time is a ``LogicError``.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
-        self.slot.free(py, CLASS)
+        self.slot.free(py)
     }
 
     /// Gives the block back unless that has happened already.
@@ -55,11 +55,11 @@ impl PooledDeviceAllocation {
     }
 
     fn __int__(&self) -> PyResult<u64> {
-        self.slot.ptr(CLASS)
+        self.slot.ptr()
     }
 
     fn __index__(&self) -> PyResult<u64> {
-        self.slot.ptr(CLASS)
+        self.slot.ptr()
     }
 
     fn __len__(&self) -> usize {
@@ -78,7 +78,7 @@ impl PooledDeviceAllocation {
     }
 
     fn __repr__(&self) -> String {
-        match self.slot.ptr(CLASS) {
+        match self.slot.ptr() {
             Ok(ptr) => format!(
                 "<uLib.cuda.driver.{CLASS} of {} bytes at {ptr:#x}>",
                 self.slot.len()
@@ -93,7 +93,7 @@ impl PooledDeviceAllocation {
 
 fn pooled(bytes: DeviceBytes, len: usize) -> PooledDeviceAllocation {
     PooledDeviceAllocation {
-        slot: Slot::new(bytes, len),
+        slot: Slot::new(CLASS, bytes, len),
     }
 }
 
@@ -143,11 +143,11 @@ impl Drop for DeviceMemoryPool {
 impl DeviceMemoryPool {
     #[new]
     #[pyo3(signature = (limit=None))]
-    fn new(limit: Option<u64>) -> Self {
-        Self {
+    fn new(limit: Option<Int>) -> PyResult<Self> {
+        Ok(Self {
             pool: OnceLock::new(),
-            limit: std::sync::Mutex::new(limit),
-        }
+            limit: std::sync::Mutex::new(limit_of(limit)?),
+        })
     }
 
     /// A block for ``size`` bytes, to be used first on ``stream``. When there is no room, garbage is collected and all pools of
@@ -209,7 +209,8 @@ impl DeviceMemoryPool {
     }
 
     #[setter]
-    fn set_limit(&self, py: Python<'_>, limit: Option<u64>) {
+    fn set_limit(&self, py: Python<'_>, limit: Option<Int>) -> PyResult<()> {
+        let limit = limit_of(limit)?;
         *self
             .limit
             .lock()
@@ -217,6 +218,7 @@ impl DeviceMemoryPool {
         if let Some(pool) = self.pool.get() {
             py.detach(|| pool.set_limit(limit));
         }
+        Ok(())
     }
 
     /// All counts as a dictionary: those of the attributes, ``peak_managed_bytes``, ``peak_active_bytes``, and how many requests
@@ -241,15 +243,22 @@ impl DeviceMemoryPool {
 
     /// The bin of blocks for ``size`` bytes.
     #[staticmethod]
-    fn bin_number(size: u64) -> u32 {
-        bin_number(size)
+    fn bin_number(size: Int) -> PyResult<u32> {
+        Ok(bin_number(fitting("bin_number", "size", size)?))
     }
 
     /// The bytes of a block in a bin.
     #[staticmethod]
-    fn alloc_size(bin: u32) -> PyResult<u64> {
+    fn alloc_size(bin: Int) -> PyResult<u64> {
         size_in(bin)
     }
+}
+
+/// The limit of a pool as a program gives it.
+fn limit_of(limit: Option<Int>) -> PyResult<Option<u64>> {
+    limit
+        .map(|bytes| fitting("DeviceMemoryPool", "limit", bytes))
+        .transpose()
 }
 
 /// The counts of a pool as a dictionary.
@@ -270,9 +279,9 @@ pub(super) fn statistics<'py>(
 }
 
 /// The bytes of a block in a bin that there is.
-pub(super) fn size_in(bin: u32) -> PyResult<u64> {
-    match bin {
-        0..1024 => Ok(bin_bytes(bin)),
+pub(super) fn size_in(bin: Int) -> PyResult<u64> {
+    match bin.0 {
+        0..1024 => Ok(bin_bytes(bin.0 as u32)),
         _ => Err(logic(format!(
             "alloc_size: there is no bin {bin}, the last one is 1023"
         ))),
@@ -305,10 +314,13 @@ impl Drop for StreamMemoryPool {
 impl StreamMemoryPool {
     #[new]
     #[pyo3(signature = (release_threshold=None))]
-    fn new(py: Python<'_>, release_threshold: Option<u64>) -> PyResult<Self> {
+    fn new(py: Python<'_>, release_threshold: Option<Int>) -> PyResult<Self> {
+        let threshold = release_threshold
+            .map(|bytes| fitting("StreamMemoryPool", "release_threshold", bytes))
+            .transpose()?;
         let made = py.detach(|| {
             let device = current::device()?;
-            match release_threshold {
+            match threshold {
                 None => PoolResource::new(&device),
                 Some(bytes) => PoolResource::with_release_threshold(&device, bytes),
             }
@@ -365,6 +377,7 @@ impl StreamMemoryPool {
 
 /// The largest power of two that is not larger than ``n``, as its exponent; 0 for 0.
 #[pyfunction]
-fn bitlog2(n: u64) -> u32 {
-    n.checked_ilog2().unwrap_or(0)
+fn bitlog2(n: Int) -> PyResult<u32> {
+    let n: u64 = fitting("bitlog2", "n", n)?;
+    Ok(n.checked_ilog2().unwrap_or(0))
 }

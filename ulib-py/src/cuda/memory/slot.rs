@@ -11,15 +11,18 @@ use crate::cuda::errors::{IntoCudaResult, logic};
 
 /// Device memory until it is freed. Whoever works with it at that moment keeps it until then.
 pub(crate) struct Slot {
+    /// The name of the allocation's class, for messages.
+    class: &'static str,
     ptr: u64,
     len: usize,
     bytes: Mutex<Option<Arc<DeviceBytes>>>,
 }
 
 impl Slot {
-    /// The owner of `bytes`, of which `len` were asked for.
-    pub(crate) fn new(bytes: DeviceBytes, len: usize) -> Self {
+    /// The owner of `bytes`, of which `len` were asked for, in an object of the class.
+    pub(crate) fn new(class: &'static str, bytes: DeviceBytes, len: usize) -> Self {
         Self {
+            class,
             ptr: bytes.ptr(),
             len,
             bytes: Mutex::new(Some(Arc::new(bytes))),
@@ -32,28 +35,32 @@ impl Slot {
     }
 
     /// The address, as long as the memory is not freed.
-    pub(crate) fn ptr(&self, class: &'static str) -> PyResult<u64> {
+    pub(crate) fn ptr(&self) -> PyResult<u64> {
         match *self.lock() {
             Some(_) => Ok(self.ptr),
-            None => Err(freed(class)),
+            None => Err(self.freed()),
         }
     }
 
     /// The memory, as long as it is not freed.
-    pub(crate) fn bytes(&self, class: &'static str) -> PyResult<Arc<DeviceBytes>> {
-        self.lock().clone().ok_or_else(|| freed(class))
+    pub(crate) fn bytes(&self) -> PyResult<Arc<DeviceBytes>> {
+        self.lock().clone().ok_or_else(|| self.freed())
     }
 
     /// Frees the memory. Work that is already queued on it runs first.
-    pub(crate) fn free(&self, py: Python<'_>, class: &'static str) -> PyResult<()> {
-        let bytes = self.lock().take().ok_or_else(|| freed(class))?;
-        py.detach(|| close(bytes)).cuda()
+    pub(crate) fn free(&self, py: Python<'_>) -> PyResult<()> {
+        let bytes = self.lock().take().ok_or_else(|| self.freed())?;
+        close(py, bytes).cuda()
     }
 
     /// Frees the memory unless that has happened already.
     pub(crate) fn close(&self, py: Python<'_>) -> PyResult<()> {
         let bytes = self.lock().take();
-        bytes.map_or(Ok(()), |bytes| py.detach(|| close(bytes)).cuda())
+        bytes.map_or(Ok(()), |bytes| close(py, bytes).cuda())
+    }
+
+    fn freed(&self) -> PyErr {
+        logic(format!("{}: the memory has been freed", self.class))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Arc<DeviceBytes>>> {
@@ -64,17 +71,35 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        if let Some(bytes) = self.lock().take() {
-            drop_detached(bytes);
+        let bytes = self.bytes.get_mut().unwrap_or_else(PoisonError::into_inner);
+        match bytes.take().map(Arc::try_unwrap) {
+            None => {}
+            // Where nobody is waited for, going out of the interpreter and back would cost more than the rest.
+            Some(Ok(mut bytes)) => {
+                if bytes.goes_without_waiting() {
+                    drop(bytes);
+                } else {
+                    drop_detached(bytes);
+                }
+            }
+            Some(Err(shared)) => drop_detached(shared),
         }
     }
 }
 
 /// Frees the memory now, or when whoever uses it at this moment is done.
-fn close(bytes: Arc<DeviceBytes>) -> Result<()> {
-    Arc::try_unwrap(bytes).map_or(Ok(()), DeviceBytes::close)
-}
-
-fn freed(class: &'static str) -> PyErr {
-    logic(format!("{class}: the memory has been freed"))
+fn close(py: Python<'_>, bytes: Arc<DeviceBytes>) -> Result<()> {
+    match Arc::try_unwrap(bytes) {
+        Ok(mut bytes) => {
+            if bytes.goes_without_waiting() {
+                bytes.close()
+            } else {
+                py.detach(|| bytes.close())
+            }
+        }
+        Err(shared) => {
+            py.detach(|| drop(shared));
+            Ok(())
+        }
+    }
 }

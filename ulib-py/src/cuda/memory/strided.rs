@@ -7,15 +7,16 @@ use pyo3::prelude::*;
 use pyo3::types::PyBool;
 use pyo3::{PyTraverseError, PyVisit};
 use ulib_core::Result;
-use ulib_device::copy::raw;
+use ulib_device::copy::{Extent, raw};
 use ulib_device::{Access, Stream};
 
 use super::on::On;
 use super::pointer::Pointer;
-use super::sides::{Call, Description, Given, Side};
+use super::sides::{Description, Given, Side};
 use super::{pending, transfer};
+use crate::args::Int;
 use crate::cuda::context::PyContext;
-use crate::cuda::errors::IntoCudaResult;
+use crate::cuda::errors::{IntoCudaResult, fitting};
 use crate::cuda::kept::in_graph;
 
 /// Adds the classes of this file to `uLib.cuda._native_blocks`.
@@ -43,42 +44,49 @@ fn run(
     const OP: &str = "copy";
     let on = On::of(OP, stream)?;
     let waits = stream.is_none();
-    let (call, src, dst, device, keepers, arrays) = {
+    let (call, extent, touches_host, src, dst, device, keepers, arrays) = {
         let description = lock(state);
-        let (width, height) = (description.width, description.height);
-        let depth = if matches!(form, Form::Rows { .. }) {
-            1
-        } else {
-            description.depth
-        };
-        if width == 0 || height == 0 || depth == 0 {
+        let (from, to) = (&description.src, &description.dst);
+        let mut extent = description.extent;
+        if matches!(form, Form::Rows { .. }) {
+            extent.depth = 1;
+        }
+        if extent.width == 0 || extent.height == 0 || extent.depth == 0 {
             return Ok(());
         }
-        description.src.check("the source", width, height, depth)?;
-        description
-            .dst
-            .check("the destination", width, height, depth)?;
-        let (from, to) = (description.src.on().cuda()?, description.dst.on().cuda()?);
+        from.check("the source", extent)?;
+        to.check("the destination", extent)?;
+        let (here, there) = (from.on()?, to.on()?);
         let contexts = match form {
-            Form::Peer => [from.primary_context().cuda()?, to.primary_context().cuda()?],
+            Form::Peer => [
+                here.primary_context().cuda()?,
+                there.primary_context().cuda()?,
+            ],
             _ => [0, 0],
         };
-        let device = if description.src.pointer().is_some() {
-            from
+        let call = Call {
+            from: from.told,
+            to: to.told,
+            contexts,
+            form,
+        };
+        let touches_host = from.is_host() || to.is_host();
+        let device = if from.pointer().is_some() {
+            here
         } else {
-            to
+            there
         };
         let pointer = |side: &Side| side.pointer().map_or_else(Pointer::none, Pointer::again);
+        let keepers = [from.keeper(), to.keeper()];
         (
-            description.call(contexts),
-            pointer(&description.src),
-            pointer(&description.dst),
+            call,
+            extent,
+            touches_host,
+            pointer(from),
+            pointer(to),
             device,
-            [description.src.keepers(), description.dst.keepers()],
-            [
-                (description.src.our_array(), Access::Read),
-                (description.dst.our_array(), Access::Write),
-            ],
+            keepers,
+            [(from.array(), Access::Read), (to.array(), Access::Write)],
         )
     };
     let after = py
@@ -92,7 +100,13 @@ fn run(
                     array.queue_on(&stream, *access, || Ok(()))?;
                 }
             }
-            transfer::queue_from(&dst, &src, &stream, || queue(&call, form, &stream))?;
+            let queue =
+                |piece| transfer::queue_from(&dst, &src, &stream, || call.queue(piece, &stream));
+            if waits && touches_host {
+                raw::in_pieces(&stream, extent.bytes(), extent.pieces(), queue)?;
+                return Ok(pending::Mark::Done);
+            }
+            queue(([0, 0], extent))?;
             if waits {
                 stream.synchronize()?;
                 return Ok(pending::Mark::Done);
@@ -106,15 +120,41 @@ fn run(
     Ok(())
 }
 
-fn queue(call: &Call, form: Form, stream: &Stream) -> Result<()> {
-    // SAFETY: host bytes were checked and are kept until the copy has run, as arrays are; device memory of ours was checked, and
-    // outlives the work that is queued on it; other addresses the driver checks. Contexts are primary ones.
-    unsafe {
-        match form {
-            Form::Rows { aligned: true } => raw::copy_2d(&call.rows, stream),
-            Form::Rows { aligned: false } => raw::copy_2d_unaligned(&call.rows, stream.device()),
-            Form::Slices => raw::copy_3d(&call.slices, stream),
-            Form::Peer => raw::copy_3d_peer(&call.peer, stream),
+/// A copy as the driver is told of it.
+struct Call {
+    from: raw::Side,
+    to: raw::Side,
+    contexts: [usize; 2],
+    form: Form,
+}
+
+impl Call {
+    /// Puts a part of the copy that begins at a row and a slice into the stream.
+    fn queue(&self, ([row, slice], extent): ([usize; 2], Extent), stream: &Stream) -> Result<()> {
+        let forward = |side: raw::Side| {
+            let [x, y, z] = side.origin;
+            raw::Side {
+                origin: [x, y + row, z + slice],
+                ..side
+            }
+        };
+        let (to, from) = (forward(self.to), forward(self.from));
+        // SAFETY: host bytes and arrays were checked and are kept until the copy has run; device memory of ours was checked, and
+        // outlives the work that is queued on it; other addresses the driver checks. Contexts are primary ones.
+        unsafe {
+            match self.form {
+                Form::Rows { aligned: true } => {
+                    raw::copy_2d(&raw::rows(&to, &from, extent), stream)
+                }
+                Form::Rows { aligned: false } => {
+                    raw::copy_2d_unaligned(&raw::rows(&to, &from, extent), stream.device())
+                }
+                Form::Slices => raw::copy_3d(&raw::slices(&to, &from, extent), stream),
+                Form::Peer => {
+                    let (to, from) = ((&to, self.contexts[1]), (&from, self.contexts[0]));
+                    raw::copy_3d_peer(&raw::slices_of_peers(to, from, extent), stream)
+                }
+            }
         }
     }
 }
@@ -137,11 +177,9 @@ fn put(
 
 /// A class with the fields and setters that its form has.
 macro_rules! copies {
-    ($(
-        $(#[$doc:meta])*
-        $class:ident { $($field:ident, $set_field:ident = $($path:ident).+;)* }
-        { $($extra:tt)* }
-    )*) => {$(
+    (@class $(#[$doc:meta])* $class:ident {
+        $($field:ident, $set_field:ident = $($path:ident).+ $([$at:literal])?;)*
+    } { $($extra:tt)* }) => {
         $(#[$doc])*
         #[pyclass(frozen, module = "uLib.cuda.driver")]
         pub(crate) struct $class {
@@ -158,47 +196,53 @@ macro_rules! copies {
             $(
                 #[getter]
                 fn $field(&self) -> usize {
-                    lock(&self.state).$($path).+
+                    lock(&self.state).$($path).+ $([$at])?
                 }
 
                 #[setter]
-                fn $set_field(&self, value: usize) {
-                    lock(&self.state).$($path).+ = value;
+                fn $set_field(&self, value: Int) -> PyResult<()> {
+                    let value = fitting(stringify!($class), stringify!($field), value)?;
+                    lock(&self.state).$($path).+ $([$at])? = value;
+                    Ok(())
                 }
             )*
 
             /// 1 for host memory, 2 for a device's, 3 for an array, 4 for any.
             #[getter]
             fn src_memory_type(&self) -> u32 {
-                lock(&self.state).src.kind
+                lock(&self.state).src.told.kind
             }
 
             #[setter]
-            fn set_src_memory_type(&self, value: u32) {
-                lock(&self.state).src.kind = value;
+            fn set_src_memory_type(&self, value: Int) -> PyResult<()> {
+                let value = fitting(stringify!($class), "src_memory_type", value)?;
+                lock(&self.state).src.told.kind = value;
+                Ok(())
             }
 
             /// 1 for host memory, 2 for a device's, 3 for an array, 4 for any.
             #[getter]
             fn dst_memory_type(&self) -> u32 {
-                lock(&self.state).dst.kind
+                lock(&self.state).dst.told.kind
             }
 
             #[setter]
-            fn set_dst_memory_type(&self, value: u32) {
-                lock(&self.state).dst.kind = value;
+            fn set_dst_memory_type(&self, value: Int) -> PyResult<()> {
+                let value = fitting(stringify!($class), "dst_memory_type", value)?;
+                lock(&self.state).dst.told.kind = value;
+                Ok(())
             }
 
             /// The address of the source in device memory; 0 where there is none.
             #[getter]
             fn src_device(&self) -> u64 {
-                lock(&self.state).src.device()
+                lock(&self.state).src.told.device()
             }
 
             /// The address of the destination in device memory; 0 where there is none.
             #[getter]
             fn dst_device(&self) -> u64 {
-                lock(&self.state).dst.device()
+                lock(&self.state).dst.told.device()
             }
 
             /// Takes the source from host memory: anything contiguous with a buffer, which is kept.
@@ -258,22 +302,46 @@ macro_rules! copies {
 
             $($extra)*
         }
-    )*};
+    };
+    // A copy of rows.
+    ($(#[$doc:meta])* rows $class:ident { $($extra:tt)* }) => {
+        copies! { @class $(#[$doc])* $class {
+            src_x_in_bytes, set_src_x_in_bytes = src.told.origin[0];
+            src_y, set_src_y = src.told.origin[1];
+            src_pitch, set_src_pitch = src.told.pitch;
+            dst_x_in_bytes, set_dst_x_in_bytes = dst.told.origin[0];
+            dst_y, set_dst_y = dst.told.origin[1];
+            dst_pitch, set_dst_pitch = dst.told.pitch;
+            width_in_bytes, set_width_in_bytes = extent.width;
+            height, set_height = extent.height;
+        } { $($extra)* } }
+    };
+    // A copy of slices.
+    ($(#[$doc:meta])* slices $class:ident { $($extra:tt)* }) => {
+        copies! { @class $(#[$doc])* $class {
+            src_x_in_bytes, set_src_x_in_bytes = src.told.origin[0];
+            src_y, set_src_y = src.told.origin[1];
+            src_z, set_src_z = src.told.origin[2];
+            src_lod, set_src_lod = src.told.level;
+            src_pitch, set_src_pitch = src.told.pitch;
+            src_height, set_src_height = src.told.height;
+            dst_x_in_bytes, set_dst_x_in_bytes = dst.told.origin[0];
+            dst_y, set_dst_y = dst.told.origin[1];
+            dst_z, set_dst_z = dst.told.origin[2];
+            dst_lod, set_dst_lod = dst.told.level;
+            dst_pitch, set_dst_pitch = dst.told.pitch;
+            dst_height, set_dst_height = dst.told.height;
+            width_in_bytes, set_width_in_bytes = extent.width;
+            height, set_height = extent.height;
+            depth, set_depth = extent.depth;
+        } { $($extra)* } }
+    };
 }
 
 copies! {
     /// A copy of ``height`` rows of ``width_in_bytes`` bytes; rows start ``src_pitch`` and ``dst_pitch`` bytes apart. ``copy(aligned=False)``
     /// does it at once, at any pitch, and ``copy(stream)`` puts it into a stream.
-    Memcpy2D {
-        src_x_in_bytes, set_src_x_in_bytes = src.x;
-        src_y, set_src_y = src.y;
-        src_pitch, set_src_pitch = src.pitch;
-        dst_x_in_bytes, set_dst_x_in_bytes = dst.x;
-        dst_y, set_dst_y = dst.y;
-        dst_pitch, set_dst_pitch = dst.pitch;
-        width_in_bytes, set_width_in_bytes = width;
-        height, set_height = height;
-    } {
+    rows Memcpy2D {
         #[pyo3(signature = (aligned=None, stream=None))]
         fn __call__(
             &self,
@@ -295,51 +363,23 @@ copies! {
             }
         }
     }
+}
 
+copies! {
     /// A copy of ``depth`` slices of ``height`` rows of ``width_in_bytes`` bytes; rows start ``src_pitch`` and ``dst_pitch`` bytes apart, slices
     /// ``src_height`` and ``dst_height`` rows. ``copy()`` does it at once, ``copy(stream)`` puts it into a stream.
-    Memcpy3D {
-        src_x_in_bytes, set_src_x_in_bytes = src.x;
-        src_y, set_src_y = src.y;
-        src_z, set_src_z = src.z;
-        src_lod, set_src_lod = src.lod;
-        src_pitch, set_src_pitch = src.pitch;
-        src_height, set_src_height = src.height;
-        dst_x_in_bytes, set_dst_x_in_bytes = dst.x;
-        dst_y, set_dst_y = dst.y;
-        dst_z, set_dst_z = dst.z;
-        dst_lod, set_dst_lod = dst.lod;
-        dst_pitch, set_dst_pitch = dst.pitch;
-        dst_height, set_dst_height = dst.height;
-        width_in_bytes, set_width_in_bytes = width;
-        height, set_height = height;
-        depth, set_depth = depth;
-    } {
+    slices Memcpy3D {
         #[pyo3(signature = (stream=None))]
         fn __call__(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
             let stream = stream.filter(|stream| !stream.is_none());
             run(py, &self.state, Form::Slices, stream)
         }
     }
+}
 
+copies! {
     /// A ``Memcpy3D`` between two devices: those of the contexts that were set, else those of the memory.
-    Memcpy3DPeer {
-        src_x_in_bytes, set_src_x_in_bytes = src.x;
-        src_y, set_src_y = src.y;
-        src_z, set_src_z = src.z;
-        src_lod, set_src_lod = src.lod;
-        src_pitch, set_src_pitch = src.pitch;
-        src_height, set_src_height = src.height;
-        dst_x_in_bytes, set_dst_x_in_bytes = dst.x;
-        dst_y, set_dst_y = dst.y;
-        dst_z, set_dst_z = dst.z;
-        dst_lod, set_dst_lod = dst.lod;
-        dst_pitch, set_dst_pitch = dst.pitch;
-        dst_height, set_dst_height = dst.height;
-        width_in_bytes, set_width_in_bytes = width;
-        height, set_height = height;
-        depth, set_depth = depth;
-    } {
+    slices Memcpy3DPeer {
         /// The context in which the source is.
         fn set_src_context(&self, context: Py<PyContext>) {
             let old = lock(&self.state).src.context.replace(context);

@@ -136,8 +136,8 @@ fn push(
     arguments: &mut Arguments,
     needs: &mut Needs,
 ) -> PyResult<()> {
-    if let Some((slot, class)) = ours(object) {
-        let bytes = slot.bytes(class)?;
+    if let Some(slot) = ours(object) {
+        let bytes = slot.bytes()?;
         arguments.push(&bytes.ptr().to_ne_bytes());
         needs.owners.push(bytes);
         return checked(place, object, 8);
