@@ -11,7 +11,7 @@ use crate::args::{Int, count, whole};
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, fitting, logic, to_cuda};
 
-const CLASS: &str = "DeviceAllocation";
+pub(super) const CLASS: &str = "DeviceAllocation";
 
 /// Linear memory of a device. It is an integer wherever one is taken (``int(allocation)``): its address.
 ///

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use ulib_core::{DType, Error, Layout, Result};
 use ulib_device::{Access, Device, DeviceBytes, Stream};
 
-use super::device::DeviceAllocation;
+use super::device::{CLASS, DeviceAllocation};
 use super::pointer::allocation_of;
 use super::slot::Slot;
 use crate::cell::drop_detached;
@@ -193,7 +193,7 @@ fn dlpack_import(object: &Bound<'_, PyAny>) -> PyResult<Imported> {
             });
             let (bytes, len) = made.cuda()?;
             Some(DeviceAllocation {
-                slot: Slot::new(bytes, len),
+                slot: Slot::new(CLASS, bytes, len),
             })
         }
     };
