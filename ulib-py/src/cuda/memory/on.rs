@@ -46,12 +46,15 @@ impl On {
                 stream.check_device(op, device)?;
                 stream
             }
-            // SAFETY: the object that gave the handle keeps its stream alive, and is kept.
             Self::Foreign(handle, Some(owner)) => {
-                known(unsafe { Stream::from_raw_kept(device, handle, Box::new(owner)) })?
+                // SAFETY: the object that gave the handle keeps its stream alive, and is kept.
+                let stream = unsafe { Stream::from_raw_kept(device, handle, Box::new(owner)) };
+                known(stream)?
             }
-            // SAFETY: who gives a bare handle vouches for its stream, as the documentation of streams says.
-            Self::Foreign(handle, None) => known(unsafe { Stream::from_raw(device, handle) })?,
+            Self::Foreign(handle, None) => {
+                // SAFETY: who gives a bare handle vouches for its stream, as the documentation of streams says.
+                known(unsafe { Stream::from_raw(device, handle) })?
+            }
         })
     }
 }
