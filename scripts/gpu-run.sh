@@ -57,7 +57,9 @@ step python-tests python3 -m pytest -q -rs -p no:cacheprovider "$here/python/tes
 for example in "$programs"/examples/*; do
     step "example-$(basename "$example")" "$example"
 done
+step python-placement python3 "$here/python/examples/01_placement.py"
 step python-main-job python3 "$here/python/examples/02_images_on_the_gpu.py"
+step python-slice python3 "$here/python/examples/04_slice_in_opengl.py" --out "$out/slice.png"
 volume=$(python3 -c 'import nibabel, pathlib; print(pathlib.Path(nibabel.__file__).parent / "tests/data/anatomical.nii")')
 step python-volume python3 "$here/python/examples/02_images_on_the_gpu.py" --volume "$volume"
 # What it writes are hundreds of megabytes, which stay out of the results.
