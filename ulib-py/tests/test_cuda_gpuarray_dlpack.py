@@ -175,8 +175,12 @@ def test_streams_are_the_protocols(gpu):
         array.__dlpack__(stream=stream)
     with pytest.raises(ValueError, match="stream 0 is ambiguous"):
         array.__dlpack__(stream=0)
-    with pytest.raises(ValueError, match="stream -2"):
-        array.__dlpack__(stream=-2)
+    for none in (-2, 2**70, -(2**70)):
+        with pytest.raises(ValueError, match=f"stream {none} is no stream"):
+            array.__dlpack__(stream=none)
+    for wrong in ((2.5, 0), ("2", 0)):
+        with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+            array.__dlpack__(dl_device=wrong)
 
 
 @pytest.mark.parametrize("shape", [(0,), (3, 0, 2)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -28,7 +29,7 @@ def export(
 ) -> Any:
     """A capsule: of the memory itself, of a copy there, or of a copy on the host."""
     here = device(array)
-    wanted = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
+    wanted = here if dl_device is None else tuple(operator.index(number) for number in dl_device)
     if wanted == (1, 0):
         if stream is not None:
             raise ValueError(f"__dlpack__: stream is {stream!r}, and memory of the host has none")

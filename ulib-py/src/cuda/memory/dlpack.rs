@@ -11,9 +11,10 @@ use ulib_device::{Access, Device, DeviceBytes, Stream};
 use super::device::{CLASS, DeviceAllocation};
 use super::pointer::allocation_of;
 use super::slot::Slot;
+use crate::args::Int;
 use crate::cell::drop_detached;
 use crate::cuda::current;
-use crate::cuda::errors::IntoCudaResult;
+use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::interop::dlpack::export::{Parcel, capsule, check_stream};
 use crate::interop::dlpack::{abi, import};
 use crate::interop::foreign;
@@ -84,12 +85,18 @@ fn dlpack_export<'py>(
     shape: Vec<usize>,
     strides: Vec<isize>,
     typestr: &str,
-    stream: Option<i64>,
+    stream: Option<Int>,
     versioned: bool,
     copied: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = array.py();
     let (start, dtype, layout) = placed(address, shape, &strides, typestr).cuda()?;
+    let stream = stream
+        .map(|Int(stream)| {
+            i64::try_from(stream)
+                .map_err(|_| logic(format!("__dlpack__: stream {stream} is no stream")))
+        })
+        .transpose()?;
     check_stream(abi::CUDA, stream).cuda()?;
     let kept = Kept {
         bytes: allocation_of(array)?,
