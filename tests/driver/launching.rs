@@ -5,7 +5,7 @@ use crate::common;
 use crate::support::device;
 use ulib_core::ErrorKind;
 use ulib_device::launch::{Arguments, Shape, launch_with};
-use ulib_device::module::Parameter;
+use ulib_device::module::{JitOptions, Linker, Parameter, ParameterKind};
 use ulib_device::sys::CUfunction_attribute as Attribute;
 use ulib_device::{DeviceMemory, Function, LaunchConfig, Module, Stream};
 
@@ -45,11 +45,26 @@ fn parameters_are_those_of_the_program() {
         let known: &[Parameter] = function.parameters().unwrap()?;
         Some(known.iter().map(|p| (p.offset, p.size)).collect())
     };
-    // Drivers before CUDA 12.4 do not tell.
-    if let Some(found) = parameters("fakecuda_parameters") {
-        assert_eq!(found, [(0, 8), (8, 1), (16, 32), (48, 4), (56, 8)]);
-        assert_eq!(parameters("nothing"), Some(Vec::new()));
-    }
+    // Drivers before CUDA 12.4 do not tell; the text does.
+    let found = parameters("fakecuda_parameters");
+    assert_eq!(
+        found.as_deref(),
+        Some(&[(0, 8), (8, 1), (16, 32), (48, 4), (56, 8)][..])
+    );
+    assert_eq!(parameters("nothing"), Some(Vec::new()));
+    use ParameterKind::{Float, Integer, Struct};
+    let kinds = |function: &Function| -> Vec<ParameterKind> {
+        let known = function.parameters().unwrap().unwrap();
+        known.iter().map(|p| p.kind).collect()
+    };
+    let expected = [Integer, Integer, Struct, Float, Integer];
+    assert_eq!(kinds(&function("fakecuda_parameters")), expected);
+    // Also by way of the linker.
+    let mut linker = Linker::new(&device(), &JitOptions::new()).unwrap();
+    linker.add_ptx("program.ptx", PTX).unwrap();
+    let linked = linker.link().0.unwrap();
+    let linked = linked.function("fakecuda_parameters").unwrap();
+    assert_eq!(kinds(&linked), expected);
 }
 
 #[test]
@@ -109,7 +124,29 @@ fn wrong_arguments_are_named() {
     let error = unsafe { launch.run() }.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "launch: argument 3 (counted from 0) of kernel fakecuda_parameters has 8 bytes, and the parameter 4"
+        "launch: argument 3 (counted from 0) of kernel fakecuda_parameters is a floating-point number of 8 bytes, \
+         and the parameter a floating-point number of 4 bytes"
+    );
+    // Of the right size, and of another kind.
+    let launch = function.launch(&stream).address(0).arg(&1_u8);
+    let launch = launch.arg(&[0_u8; 32]).arg(&7_i32).address(0);
+    // SAFETY: as above.
+    let error = unsafe { launch.run() }.unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::InvalidArgument);
+    assert_eq!(
+        error.to_string(),
+        "launch: argument 3 (counted from 0) of kernel fakecuda_parameters is an integer of 4 bytes, \
+         and the parameter a floating-point number of 4 bytes"
+    );
+    let launch = function.launch(&stream).address(0).arg(&1_u8);
+    let launch = launch.arg(&[0_u8; 32]).arg(&7_f32).arg(&1.5_f64);
+    // SAFETY: as above.
+    let error = unsafe { launch.run() }.unwrap_err();
+    assert!(
+        error.to_string().ends_with(
+            "is a floating-point number of 8 bytes, and the parameter an integer of 8 bytes"
+        ),
+        "{error}"
     );
     assert_eq!(session.count("cuLaunchKernel"), 0);
 }

@@ -175,14 +175,14 @@ pub unsafe fn launch(
     unsafe { start(function, stream, config, Shape::default(), args) }
 }
 
-/// As [`launch`], with arguments whose number and sizes are checked first, where the driver tells the kernel's parameters.
+/// As [`launch`], with arguments whose number, sizes and kinds are checked first, as far as [`Function::parameters`] tells.
 ///
 /// # Errors
 /// Kind `InvalidArgument` naming the argument; else as [`launch`], and kind `Unavailable` for a shape that the device or the
 /// driver does not have.
 ///
 /// # Safety
-/// As [`launch`]; where the driver does not tell the parameters, the arguments are as many and as large as they.
+/// As [`launch`]; where the parameters are not known, the arguments are as many and as large as they.
 pub unsafe fn launch_with(
     function: &Function,
     stream: &Stream,

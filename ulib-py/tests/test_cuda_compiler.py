@@ -282,14 +282,55 @@ def test_templates_are_found_by_their_expressions(gpu, nvrtc, cache):
         assert module.get_function(names[1]).name == "_Z5scaleIdLi3EEvPT_"
 
 
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"source": b"int x;"}, "source is bytes, expected a text"),
+        ({"options": 5}, "options is 5, expected a list of texts"),
+        ({"options": [5]}, r"options is \[5\], expected"),
+        ({"include_dirs": 5}, "include_dirs is 5, expected"),
+        ({"name_expressions": [None]}, "name_expressions is"),
+        ({"arch": 80}, "arch is 80, expected a text such as 'sm_90'"),
+        ({"code": 80}, "code is 80"),
+    ],
+)
+def test_wrong_arguments_of_modules_are_named(how, message):
+    with pytest.raises(TypeError, match=message):
+        SourceModule(**{"source": SCALE, **PTX, **how})
+
+
+def test_one_folder_and_one_name_need_no_list(gpu, nvrtc, cache, tmp_path):
+    (tmp_path / "value.h").write_text("#define V 3\n")
+    source = '#include "value.h"\ntemplate <typename T> __global__ void f(T *a) { *a = V; }\n'
+    for folder in (tmp_path, str(tmp_path)):
+        module = SourceModule(source, include_dirs=folder, name_expressions="f<int>", no_extern_c=True, **PTX)
+        assert module.get_function("f<int>").name == "_Z1fIiEvPT_"
+
+
+def test_a_program_may_be_deep(nvrtc, python):
+    """The compiler calls itself for every bracket; on a thread's usual stack that ends the process."""
+    done = python(
+        """
+from uLib.cuda import compiler
+deep = "(" * 5000 + "1" + ")" * 5000
+print(b".entry f(" in compiler.compile("__global__ void f(int *a) { *a = " + deep + "; }", arch="compute_80", cache_dir=False))
+"""
+    )
+    assert done.stdout == "True\n"
+
+
 def test_a_dynamic_module_is_linked(gpu, nvrtc, cache, tmp_path):
     heard = []
     module = DynamicModule(arch="compute_80", message_handler=lambda *said: heard.append(said))
+    with pytest.raises(cuda.LogicError, match="DynamicModule: link has not been called"):
+        module.get_function("f")
     first = "extern __device__ int helper(int);\n__global__ void f(int *a) { *a = helper(*a); }\n"
     second = "__device__ int helper(int x) { return x + 1; }\n"
     linked = module.add_source(first, nvcc_options=["-rdc=true"]).add_source(second, ["-rdc=true"], "helper.ptx").link()
     assert linked is module and isinstance(module, compiler.CudaModule) and heard[0][0] is True
     assert module.get_function("f").name == "f"
+    with pytest.raises(TypeError, match="float, and the parameter is an integer of 8 bytes"):
+        module.get_function("f")(1.5, block=(1, 1, 1))
     more = DynamicModule(arch="compute_80")
     path = tmp_path / "third.ptx"
     path.write_bytes(compiler.compile(SCALE, **PTX))

@@ -76,7 +76,7 @@ uLib.cuda.install_as_pycuda()
 import pycuda, pycuda.driver, pycuda._driver
 from pycuda.driver import LogicError
 import uLib.cuda.driver
-assert pycuda is uLib.cuda and pycuda.driver is uLib.cuda.driver
+assert pycuda.driver is uLib.cuda.driver and pycuda.install_as_pycuda is uLib.cuda.install_as_pycuda
 assert uLib.cuda.driver.__spec__.name == "uLib.cuda.driver"
 assert uLib.cuda.driver.LogicError is LogicError
 import importlib.util
@@ -100,3 +100,48 @@ except RuntimeError as error:
 """
     )
     assert "pycuda has been imported already" in done.stdout
+
+
+def test_the_version_under_pycudas_name_is_that_of_what_it_stands_for(python):
+    done = python(
+        """
+import uLib.cuda
+uLib.cuda.install_as_pycuda()
+import pycuda
+assert pycuda.VERSION >= (2011,) and pycuda.VERSION == (2026, 1), pycuda.VERSION
+assert (pycuda.VERSION_TEXT, pycuda.VERSION_STATUS) == ("2026.1", "")
+assert uLib.cuda.VERSION < (2011,)
+assert pycuda.__name__ == "pycuda" and "install_as_pycuda" in dir(pycuda)
+from pycuda import compiler
+import pycuda.gpuarray as gpuarray
+import uLib.cuda.gpuarray
+assert gpuarray is uLib.cuda.gpuarray is pycuda.gpuarray and pycuda.compiler is compiler
+try:
+    pycuda.there_is_no_such_name
+except AttributeError as error:
+    print(error)
+"""
+    )
+    assert "there_is_no_such_name" in done.stdout
+
+
+def test_the_driver_module_can_be_loaded_again(python):
+    done = python(
+        """
+import importlib
+import uLib.cuda
+uLib.cuda.install_as_pycuda()
+import pycuda.driver, pycuda.compiler
+names, error = list(pycuda.driver.__all__), pycuda.driver.Error
+for module in (pycuda.driver, pycuda._driver, pycuda.compiler, pycuda.driver):
+    assert importlib.reload(module) is module
+assert pycuda.driver.__all__ == names and len(set(names)) == len(names)
+assert pycuda.driver.Error is error
+from pycuda._driver import *
+from pycuda.driver import *
+assert DeviceAllocation is pycuda.driver.DeviceAllocation and SourceModule is pycuda.driver.SourceModule
+assert pycuda.driver.SourceModule is pycuda.compiler.SourceModule
+print("again")
+"""
+    )
+    assert done.stdout == "again\n"

@@ -6,6 +6,7 @@
 
 use super::image::{Image, ImageKind};
 use super::includes::{Headers, Stamp};
+use crate::module::{Declared, ParameterKind};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -297,8 +298,20 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The form in which images are written, in the place where the first form had 0 or 1; others are made anew.
+const FORM: u64 = 2;
+
+/// Kinds of parameters by their numbers in entries.
+const KINDS: [ParameterKind; 4] = [
+    ParameterKind::Unknown,
+    ParameterKind::Integer,
+    ParameterKind::Float,
+    ParameterKind::Struct,
+];
+
 fn image_bytes(image: &Image) -> Vec<u8> {
     let mut out = Vec::with_capacity(image.bytes.len() + image.log.len() + 64);
+    out.extend_from_slice(&FORM.to_le_bytes());
     out.extend_from_slice(&u64::from(image.kind == ImageKind::Ptx).to_le_bytes());
     put_bytes(&mut out, &image.bytes);
     put_bytes(&mut out, image.log.as_bytes());
@@ -307,11 +320,35 @@ fn image_bytes(image: &Image) -> Vec<u8> {
         put_bytes(&mut out, name.as_bytes());
         put_bytes(&mut out, lowered.as_bytes());
     }
+    let signatures = image.signatures.sorted();
+    out.extend_from_slice(&(signatures.len() as u64).to_le_bytes());
+    for (name, parameters) in signatures {
+        put_bytes(&mut out, name.as_bytes());
+        out.extend_from_slice(&(parameters.len() as u64).to_le_bytes());
+        for declared in parameters {
+            let kind = KINDS.iter().position(|kind| *kind == declared.kind);
+            out.push(kind.unwrap_or(0) as u8);
+            out.extend_from_slice(&declared.size.to_le_bytes());
+            out.extend_from_slice(&declared.align.to_le_bytes());
+        }
+    }
     out
+}
+
+fn declared_from(reader: &mut Reader<'_>) -> Option<Declared> {
+    let [kind] = reader.array()?;
+    Some(Declared {
+        kind: *KINDS.get(usize::from(kind))?,
+        size: u32::from_le_bytes(reader.array()?),
+        align: u32::from_le_bytes(reader.array()?),
+    })
 }
 
 fn image_from(bytes: &[u8]) -> Option<Image> {
     let mut reader = Reader(bytes);
+    if reader.number()? != FORM {
+        return None;
+    }
     let kind = match reader.number()? {
         0 => ImageKind::Cubin,
         1 => ImageKind::Ptx,
@@ -322,6 +359,13 @@ fn image_from(bytes: &[u8]) -> Option<Image> {
         bytes: reader.bytes()?.to_vec(),
         log: reader.text()?,
         names: reader.list(|reader| Some((reader.text()?, reader.text()?)))?,
+        signatures: reader
+            .list(|reader| {
+                let name = reader.text()?.into_boxed_str();
+                Some((name, reader.list(declared_from)?.into_boxed_slice()))
+            })?
+            .into_iter()
+            .collect(),
         cached: false,
     };
     reader.0.is_empty().then_some(image)
@@ -370,6 +414,7 @@ fn headers_from(bytes: &[u8]) -> Option<Headers> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::module::Signatures;
 
     #[test]
     fn images_and_headers_are_read_as_they_were_written() {
@@ -377,6 +422,9 @@ mod tests {
             kind: ImageKind::Ptx,
             bytes: b".version 7.0".to_vec(),
             names: vec![("f<int>".into(), "_Z1fIiEvv".into())],
+            signatures: Signatures::of(
+                ".entry f(.param .f32 a, .param .align 8 .b8 b[16]) .entry g",
+            ),
             log: "a warning".into(),
             cached: false,
         };
@@ -399,5 +447,6 @@ mod tests {
         for end in 0..bytes.len() {
             assert_eq!(image_from(&bytes[..end]), None, "cut at {end}");
         }
+        assert_eq!(image_from(&bytes[8..]), None, "as it was written before");
     }
 }

@@ -74,6 +74,56 @@ pub(super) fn with_lines(log: &str, name: &str, source: &str) -> String {
     text
 }
 
+/// Which Python package has the header that a program includes and nobody has; `major` is the compiler's version.
+pub(super) fn missing_header(log: &str, major: i32) -> Option<String> {
+    let (_, rest) = log.split_once("open source file \"")?;
+    let (header, _) = rest.split_once('"')?;
+    let starts = |parts: &[&str]| parts.iter().any(|part| header.starts_with(part));
+    let (package, extra) = if starts(&["curand"]) {
+        ("nvidia-curand", Some("curand"))
+    } else if starts(&["cub/", "thrust/", "cuda/", "nv/"]) {
+        ("nvidia-cuda-cccl", Some("cuda"))
+    } else if starts(&["crt/"]) {
+        let package = if major < 13 {
+            "nvidia-cuda-nvcc"
+        } else {
+            "nvidia-cuda-crt"
+        };
+        (package, None)
+    } else if starts(&[
+        "cuda_",
+        "cooperative_groups",
+        "cuComplex",
+        "mma.h",
+        "math_constants",
+        "vector_",
+        "device_",
+        "driver_types",
+        "builtin_types",
+        "host_defines",
+        "library_types",
+        "sm_",
+        "surface_",
+        "texture_",
+    ]) {
+        ("nvidia-cuda-runtime", Some("cuda"))
+    } else {
+        return None;
+    };
+    let package = match major {
+        12 => format!("{package}-cu12"),
+        11 => format!("{package}-cu11"),
+        _ => package.to_owned(),
+    };
+    let extra = extra.filter(|_| major >= 12);
+    let extra = extra.map_or_else(String::new, |extra| {
+        format!(", which `pip install ulib[{extra}{major}]` brings")
+    });
+    Some(format!(
+        "{header} is part of the Python package {package}{extra}, and of the CUDA toolkit (CUDA_HOME names one)"
+    ))
+}
+
 /// The line of a message such as `kernel.cu(12): error: ...`.
 fn line_of(message: &str, name: &str) -> Option<usize> {
     let rest = message.strip_prefix(name)?.strip_prefix('(')?;
@@ -103,6 +153,44 @@ k.cu:
      8 | eight
 >    9 | nine";
         assert_eq!(text, format!("{}\n\n{shown}", log.trim_end()));
+    }
+
+    #[test]
+    fn packages_of_missing_headers_are_named() {
+        let hint = |header: &str, major| {
+            let log =
+                format!("k.cu(1): catastrophic error: cannot open source file \"{header}\"\n");
+            missing_header(&log, major)
+        };
+        assert_eq!(
+            hint("curand_kernel.h", 12).as_deref(),
+            Some(
+                "curand_kernel.h is part of the Python package nvidia-curand-cu12, which `pip install ulib[curand12]` brings, \
+                 and of the CUDA toolkit (CUDA_HOME names one)"
+            )
+        );
+        for (header, major, package) in [
+            (
+                "curand_kernel.h",
+                13,
+                "nvidia-curand, which `pip install ulib[curand13]`",
+            ),
+            (
+                "cooperative_groups.h",
+                13,
+                "nvidia-cuda-runtime, which `pip install ulib[cuda13]`",
+            ),
+            ("cuda_bf16.h", 12, "nvidia-cuda-runtime-cu12, which"),
+            ("cub/cub.cuh", 12, "nvidia-cuda-cccl-cu12, which"),
+            ("crt/host_defines.h", 13, "nvidia-cuda-crt, and of"),
+            ("crt/host_defines.h", 12, "nvidia-cuda-nvcc-cu12, and of"),
+            ("cuda_fp16.h", 11, "nvidia-cuda-runtime-cu11, and of"),
+        ] {
+            let text = hint(header, major).unwrap_or_default();
+            assert!(text.contains(package), "{text}");
+        }
+        assert_eq!(hint("mine.h", 12), None);
+        assert_eq!(missing_header("k.cu(1): error: x", 12), None);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::ffi::CString;
 use std::thread;
 use ulib_core::{Error, Result};
 
-/// As much as the main thread of a program usually has: a compiler calls itself deeply.
-const STACK_BYTES: usize = 8 << 20;
+/// A compiler calls itself deeply, and a program that is too deep for it ends the process. Only what is used is taken.
+const STACK_BYTES: usize = 64 << 20;
 
 /// A program that NVRTC holds; destroyed with this.
 pub(super) struct Held<'a> {

@@ -1,5 +1,7 @@
 //! What the compiler made.
 
+use crate::module::Signatures;
+
 /// The form of a compiled program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ImageKind {
@@ -16,6 +18,8 @@ pub struct Image {
     pub(super) bytes: Vec<u8>,
     /// Name expressions and what the compiler calls them.
     pub(super) names: Vec<(String, String)>,
+    /// What its kernels take.
+    pub(super) signatures: Signatures,
     pub(super) log: String,
     pub(super) cached: bool,
 }
@@ -51,6 +55,11 @@ impl Image {
     /// All name expressions with their names in the image.
     pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
         self.names.iter().map(|(a, b)| (a.as_str(), b.as_str()))
+    }
+
+    /// What its kernels take, as the compiler's PTX says it.
+    pub(crate) fn signatures(&self) -> Signatures {
+        self.signatures.clone()
     }
 
     /// What the compiler said although it succeeded: warnings, or nothing.

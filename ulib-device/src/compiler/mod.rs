@@ -52,6 +52,6 @@ pub use image::{Image, ImageKind};
 pub use library::{COMPILER_VARIABLE, Compiler};
 pub use options::NvccOptions;
 pub use program::Program;
-pub use search::{add_packages, toolkit_library};
+pub use search::{add_packages, curand_library, toolkit_library};
 pub use target::Target;
 pub use tune::{Configuration, Outcome, Tuned, Tuner};

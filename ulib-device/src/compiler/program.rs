@@ -1,7 +1,7 @@
 //! A program to be compiled: its text, what it is called, and how to compile it.
 
 use super::cache::Cache;
-use super::failure::{CompileFailure, with_lines};
+use super::failure::{CompileFailure, missing_header, with_lines};
 use super::headers;
 use super::held::Held;
 use super::image::{Image, ImageKind};
@@ -9,6 +9,7 @@ use super::includes::{Folder, Headers, includes_anything};
 use super::library::{COMPILATION, Compiler, INVALID_OPTION, Nvrtc, SUCCESS};
 use super::options::NvccOptions;
 use super::target::Target;
+use crate::module::Signatures;
 use crate::texture::references;
 use std::borrow::Cow;
 use std::ffi::CString;
@@ -278,9 +279,14 @@ impl<'a> Program<'a> {
         match status {
             SUCCESS => {}
             COMPILATION | INVALID_OPTION => {
+                let mut text = with_lines(&log, self.name, self.source);
+                if let Some(hint) = missing_header(&log, nvrtc.version.0) {
+                    text += "\n\n";
+                    text += &hint;
+                }
                 return Err(CompileFailure {
                     program: self.name.to_owned(),
-                    log: with_lines(&log, self.name, self.source),
+                    log: text,
                     options,
                 }
                 .into());
@@ -298,9 +304,17 @@ impl<'a> Program<'a> {
             Target::Cubin(_) => held.cubin()?,
             Target::Ptx(_) => None,
         };
-        let (kind, bytes) = match cubin {
-            Some(bytes) => (ImageKind::Cubin, bytes),
-            None => (ImageKind::Ptx, held.ptx()?),
+        let (kind, bytes, signatures) = match cubin {
+            Some(bytes) => {
+                // The text on the way to the machine code, where this compiler keeps it and there was one.
+                let text = held.ptx().unwrap_or_default();
+                (ImageKind::Cubin, bytes, Signatures::of_image(&text))
+            }
+            None => {
+                let text = held.ptx()?;
+                let signatures = Signatures::of_image(&text);
+                (ImageKind::Ptx, text, signatures)
+            }
         };
         let lowered = self
             .names
@@ -312,6 +326,7 @@ impl<'a> Program<'a> {
             kind,
             bytes,
             names: lowered,
+            signatures,
             log,
             cached: false,
         })
@@ -448,5 +463,48 @@ mod tests {
         let at = end_of_preamble(guarded);
         assert_eq!(&guarded[at..], "int x;");
         assert_eq!(end_of_preamble("#include <a.h>"), 0);
+    }
+
+    #[test]
+    fn machine_code_comes_with_the_kinds_of_parameters() {
+        use crate::module::ParameterKind::{Float, Integer, Struct};
+        let Ok(compiler) = Compiler::find() else {
+            println!("SKIP: no NVRTC");
+            return;
+        };
+        let source = "struct S { char a; double b; };\n\
+            template <typename T> __global__ void k(T *p, T x, int n, S s, bool b, double d) { *p = x; }\n";
+        let folder = std::env::temp_dir().join(format!("ulib-kinds-{}", std::process::id()));
+        for cached in [false, true] {
+            let image = compiler
+                .program("k.cu", source)
+                .name("k<float>")
+                .cache(Cache::at(&folder))
+                .compile(Target::Cubin("80".into()));
+            assert!(image.is_ok(), "{image:?}");
+            let Ok(image) = image else { return };
+            assert_eq!(
+                (image.kind(), image.from_cache()),
+                (ImageKind::Cubin, cached)
+            );
+            let name = image.lowered("k<float>").unwrap_or("");
+            let signatures = image.signatures();
+            let found: Vec<_> = signatures
+                .get(name)
+                .unwrap_or_default()
+                .iter()
+                .map(|declared| (declared.kind, declared.size, declared.align))
+                .collect();
+            let expected = [
+                (Integer, 8, 8),
+                (Float, 4, 4),
+                (Integer, 4, 4),
+                (Struct, 16, 8),
+                (Integer, 1, 1),
+                (Float, 8, 8),
+            ];
+            assert_eq!(found, expected);
+        }
+        let _ = std::fs::remove_dir_all(folder);
     }
 }

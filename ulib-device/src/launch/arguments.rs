@@ -1,6 +1,6 @@
 //! The values of a kernel's parameters, and their check against what the kernel takes.
 
-use crate::module::Function;
+use crate::module::{Function, ParameterKind};
 use core::ffi::c_void;
 use ulib_core::{Error, ErrorKind, Result};
 
@@ -26,10 +26,17 @@ pub struct Arguments {
     /// All values, once they are too many.
     spilled: Vec<u128>,
     used_words: usize,
-    /// Where each begins, in words, and its size.
-    first: [(u32, u32); VALUES],
-    more: Vec<(u32, u32)>,
+    first: [Value; VALUES],
+    more: Vec<Value>,
     count: usize,
+}
+
+/// Where a value begins, in words, its size in bytes, and what it is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Value {
+    at: u32,
+    size: u32,
+    kind: ParameterKind,
 }
 
 impl Default for Arguments {
@@ -46,14 +53,23 @@ impl Arguments {
             inline: [0; WORDS],
             spilled: Vec::new(),
             used_words: 0,
-            first: [(0, 0); VALUES],
+            first: [Value {
+                at: 0,
+                size: 0,
+                kind: ParameterKind::Unknown,
+            }; VALUES],
             more: Vec::new(),
             count: 0,
         }
     }
 
-    /// Adds a value, as bytes.
+    /// Adds a value, as bytes, which a parameter of any kind takes.
     pub fn push(&mut self, value: &[u8]) {
+        self.push_as(ParameterKind::Unknown, value);
+    }
+
+    /// Adds a value of this kind.
+    pub fn push_as(&mut self, kind: ParameterKind, value: &[u8]) {
         let at = self.used_words;
         let words = value.len().div_ceil(16);
         self.used_words += words;
@@ -69,7 +85,11 @@ impl Arguments {
             &mut self.spilled[at..at + words]
         };
         ulib_core::bytemuck::cast_slice_mut::<u128, u8>(room)[..value.len()].copy_from_slice(value);
-        let place = (at as u32, value.len() as u32);
+        let place = Value {
+            at: at as u32,
+            size: value.len() as u32,
+            kind,
+        };
         match self.first.get_mut(self.count) {
             Some(slot) => *slot = place,
             None => self.more.push(place),
@@ -89,7 +109,7 @@ impl Arguments {
         self.count == 0
     }
 
-    fn place(&self, index: usize) -> Option<(u32, u32)> {
+    fn place(&self, index: usize) -> Option<Value> {
         if index >= self.count {
             return None;
         }
@@ -102,10 +122,10 @@ impl Arguments {
     /// The size of a value in bytes.
     #[must_use]
     pub fn size(&self, index: usize) -> Option<usize> {
-        self.place(index).map(|(_, size)| size as usize)
+        self.place(index).map(|value| value.size as usize)
     }
 
-    /// Checks number and sizes against what the kernel takes, as far as the driver tells.
+    /// Checks number, sizes and kinds against what the kernel takes, as far as that is known.
     ///
     /// # Errors
     /// Kind `InvalidArgument` naming the parameter, counted from 0; whatever the driver says.
@@ -126,15 +146,19 @@ impl Arguments {
             ));
         }
         for (index, parameter) in parameters.iter().enumerate() {
-            let found = self.size(index).unwrap_or(0);
-            if found != parameter.size {
+            let Some(value) = self.place(index) else {
+                break;
+            };
+            let size = value.size as usize;
+            if size != parameter.size || !parameter.kind.takes(value.kind) {
                 return Err(Error::in_op(
                     ErrorKind::InvalidArgument,
                     "launch",
                     format!(
-                        "argument {index} (counted from 0) of kernel {} has {found} bytes, and the parameter {}",
+                        "argument {index} (counted from 0) of kernel {} is {}, and the parameter {}",
                         function.name(),
-                        parameter.size
+                        value.kind.describe(size),
+                        parameter.kind.describe(parameter.size)
                     ),
                 ));
             }
@@ -152,7 +176,7 @@ impl Arguments {
         };
         let start = words.as_mut_ptr();
         // `wrapping_add` stays inside: every place is one of `words`, or the end for a value without bytes.
-        let pointer = |&(at, _): &(u32, u32)| start.wrapping_add(at as usize).cast::<c_void>();
+        let pointer = |value: &Value| start.wrapping_add(value.at as usize).cast::<c_void>();
         if self.count <= VALUES {
             let mut pointers = [core::ptr::null_mut(); VALUES];
             for (slot, place) in pointers.iter_mut().zip(&places.0[..self.count]) {
@@ -193,7 +217,7 @@ mod tests {
                 };
                 let all: &[u8] = ulib_core::bytemuck::cast_slice(all);
                 for n in 0..count {
-                    let (at, size) = arguments.place(n).unwrap_or_default();
+                    let Value { at, size, .. } = arguments.place(n).unwrap_or_default();
                     assert_eq!(size as usize, bytes);
                     assert_eq!(all[at as usize * 16..][..bytes], vec![n as u8; bytes]);
                     assert_eq!(seen[n] - seen[0], at as usize * 16);

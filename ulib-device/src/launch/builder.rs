@@ -2,9 +2,9 @@
 
 use super::{Arguments, LaunchConfig, Shape, start};
 use crate::memory::{Access, DeviceBytes, DeviceMemory};
-use crate::module::Function;
+use crate::module::{Function, ParameterKind};
 use crate::stream::Stream;
-use ulib_core::{DeviceStorable, Result, bytemuck};
+use ulib_core::{DType, DeviceStorable, Result, bytemuck};
 
 /// One, two or three numbers along x, y and z.
 pub trait Extents {
@@ -60,9 +60,21 @@ pub trait ArgumentMut<'a> {
     fn add_to(self, launch: &mut Launch<'a>);
 }
 
+/// What a value of this type is to a kernel.
+fn kind_of(of: DType) -> ParameterKind {
+    match of {
+        DType::F16 | DType::BF16 | DType::F32 | DType::F64 => ParameterKind::Float,
+        DType::Complex64 | DType::Complex128 => ParameterKind::Struct,
+        DType::Bytes(_) | DType::Record(_) => ParameterKind::Unknown,
+        _ => ParameterKind::Integer,
+    }
+}
+
 impl<'a, T: DeviceStorable> Argument<'a> for &T {
     fn add_to(self, launch: &mut Launch<'a>) {
-        launch.arguments.push(bytemuck::bytes_of(self));
+        launch
+            .arguments
+            .push_as(kind_of(T::DTYPE), bytemuck::bytes_of(self));
     }
 }
 
@@ -195,12 +207,17 @@ impl<'a> Launch<'a> {
 
     /// The next argument: an address, such as one of a module's variables or of another library's memory. Nobody keeps it.
     pub fn address(mut self, address: u64) -> Self {
-        self.arguments.push(&address.to_ne_bytes());
+        self.push_address(address);
         self
     }
 
+    fn push_address(&mut self, address: u64) {
+        self.arguments
+            .push_as(ParameterKind::Integer, &address.to_ne_bytes());
+    }
+
     fn memory(&mut self, bytes: &'a DeviceBytes, access: Access) {
-        self.arguments.push(&bytes.ptr().to_ne_bytes());
+        self.push_address(bytes.ptr());
         match self.memory.iter_mut().find(|slot| slot.is_none()) {
             Some(slot) => *slot = Some((bytes, access)),
             None => self.more_memory.push((bytes, access)),
@@ -211,8 +228,8 @@ impl<'a> Launch<'a> {
     /// for it.
     ///
     /// # Errors
-    /// Kind `InvalidArgument` when the arguments are not as many, or not as large, as the kernel's parameters (where the driver
-    /// tells those), naming the argument; when memory is of another device; else as [`launch`](super::launch()).
+    /// Kind `InvalidArgument` when the arguments are not as many, not as large or not of the kinds of the kernel's parameters (as
+    /// far as [`Function::parameters`] tells those), naming the argument; when memory is of another device; else as [`launch`](super::launch()).
     ///
     /// # Safety
     /// The kernel takes these arguments, reads no more of the memory than there is, writes only to what was given by

@@ -1,13 +1,13 @@
 //! What a kernel needs and takes: attributes, parameters, occupancy.
 
-use super::Function;
+use super::{Declared, Function, ParameterKind};
 use crate::driver::{Driver, check, missing_entry};
 use crate::sys::{CUfunc_cache, CUfunction_attribute, CUresult};
 use core::ffi::c_int;
 use std::sync::atomic::Ordering;
 use ulib_core::{Context, Error, Result};
 
-/// One parameter of a kernel, in bytes.
+/// One parameter of a kernel; places and sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Parameter {
@@ -15,13 +15,34 @@ pub struct Parameter {
     pub offset: usize,
     /// Its size.
     pub size: usize,
+    /// What it is, where the program was PTX or compiled in this process.
+    pub kind: ParameterKind,
+}
+
+/// The parameters as PTX declares them, laid out as C does it.
+fn laid_out(declared: &[Declared]) -> Box<[Parameter]> {
+    let mut end = 0_usize;
+    let place = |declared: &Declared| {
+        let offset = end.next_multiple_of(declared.align as usize);
+        let size = declared.size as usize;
+        end = offset + size;
+        Parameter {
+            offset,
+            size,
+            kind: declared.kind,
+        }
+    };
+    declared.iter().map(place).collect()
 }
 
 /// More parameters than any kernel can have.
 const MOST: usize = 1 << 15;
 
 impl Function {
-    /// The kernel's parameters, in order; `None` where the driver does not tell (before CUDA 12.4). Asked for once.
+    /// The kernel's parameters, in order. Asked for once.
+    ///
+    /// Places and sizes are the driver's; where it does not tell them (before CUDA 12.4), those of the PTX, and `None` for
+    /// machine code. Kinds are those of the PTX that the program was, or was compiled by way of.
     ///
     /// # Errors
     /// Whatever the driver says; kind `Forked` in a forked child.
@@ -31,8 +52,10 @@ impl Function {
         }
         Driver::ready()?;
         let table = self.device().table();
+        let declared = self.module().0.signatures.get(self.name());
         let Some(ask) = table.cuFuncGetParamInfo else {
-            return Ok(self.0.parameters.get_or_init(|| None).as_deref());
+            let known = declared.map(laid_out);
+            return Ok(self.0.parameters.get_or_init(|| known).as_deref());
         };
         let _context = self.device().bind()?;
         let mut found = Vec::new();
@@ -44,7 +67,23 @@ impl Function {
                 break;
             }
             check(table, "cuFuncGetParamInfo", status)?;
-            found.push(Parameter { offset, size });
+            found.push(Parameter {
+                offset,
+                size,
+                kind: ParameterKind::Unknown,
+            });
+        }
+        // They are believed where they agree with what the driver says.
+        if let Some(declared) = declared
+            && declared.len() == found.len()
+            && declared
+                .iter()
+                .zip(&found)
+                .all(|(a, b)| a.size as usize == b.size)
+        {
+            for (parameter, declared) in found.iter_mut().zip(declared) {
+                parameter.kind = declared.kind;
+            }
         }
         let found = Some(found.into_boxed_slice());
         Ok(self.0.parameters.get_or_init(|| found).as_deref())

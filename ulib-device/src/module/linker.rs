@@ -1,7 +1,7 @@
 //! Linking programs at run time.
 
 use super::jit::{JitLog, JitOptions, Log};
-use super::{Module, binary, c_name};
+use super::{Module, Signatures, binary, c_name};
 use crate::compiler::{Image, ImageKind};
 use crate::device::Device;
 use crate::driver::{check, missing_entry, relaxed_capture};
@@ -35,6 +35,8 @@ pub struct Linker {
     device: Device,
     /// The driver's handle as an integer: it is only ever handed to the driver, so any thread may hold it.
     raw: usize,
+    /// What the kernels of the texts take that were added.
+    signatures: Signatures,
     log: Log,
 }
 
@@ -72,6 +74,7 @@ impl Linker {
         Ok(Self {
             device: device.clone(),
             raw: raw as usize,
+            signatures: Signatures::default(),
             log,
         })
     }
@@ -95,7 +98,9 @@ impl Linker {
             ImageKind::Ptx => CUjitInputType::CU_JIT_INPUT_PTX,
         };
         // SAFETY: the image is what the compiler made, whole.
-        unsafe { self.add(name, kind, image.as_bytes()) }
+        unsafe { self.add_bytes(name, kind, image.as_bytes()) }?;
+        self.signatures.extend(&image.signatures());
+        Ok(())
     }
 
     /// Adds a program or library of this kind.
@@ -107,6 +112,17 @@ impl Linker {
     /// A binary is well formed, as the tools that make it write it: the driver trusts the sizes in it. Those of its headers are
     /// checked.
     pub unsafe fn add(&mut self, name: &str, kind: CUjitInputType, data: &[u8]) -> Result<()> {
+        // SAFETY: the caller's promise, handed on.
+        unsafe { self.add_bytes(name, kind, data) }?;
+        if kind == CUjitInputType::CU_JIT_INPUT_PTX {
+            self.signatures.extend(&Signatures::of_image(data));
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// As [`add`](Self::add).
+    unsafe fn add_bytes(&self, name: &str, kind: CUjitInputType, data: &[u8]) -> Result<()> {
         const LIBRARY: &[u8] = b"!<arch>\n";
         if !data.starts_with(LIBRARY) {
             binary::check("Linker::add", data)?;
@@ -177,7 +193,13 @@ impl Linker {
         });
         check(table, "cuLinkAddFile_v2", status)
             .map_err(|error| self.log.explain(error))
-            .with_context(|| format!("linking {}", path.display()))
+            .with_context(|| format!("linking {}", path.display()))?;
+        if kind == CUjitInputType::CU_JIT_INPUT_PTX
+            && let Ok(text) = std::fs::read(path)
+        {
+            self.signatures.extend(&Signatures::of_image(&text));
+        }
+        Ok(())
     }
 
     /// Links what was added, and loads the result; what the linker said, also where it failed.
@@ -212,7 +234,10 @@ impl Linker {
         // SAFETY: the linker owns that many bytes at this address until it is destroyed.
         let image = unsafe { core::slice::from_raw_parts(image.cast::<u8>(), bytes) };
         // SAFETY: the image is what the driver made.
-        unsafe { Module::load_terminated(&self.device, image) }
+        unsafe {
+            let mut log = Log::new(&JitOptions::new());
+            Module::load_logged(&self.device, image, self.signatures.clone(), &mut log)
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod cache;
 mod function;
 mod jit;
 mod linker;
+mod signature;
 
 pub use attributes::Parameter;
 pub(crate) use cache::Cache;
@@ -17,6 +18,8 @@ pub use cache::Kernel;
 pub use function::Function;
 pub use jit::{JitLog, JitOptions};
 pub use linker::Linker;
+pub use signature::ParameterKind;
+pub(crate) use signature::{Declared, Signatures};
 
 use crate::compiler::Image;
 use crate::device::Device;
@@ -37,6 +40,8 @@ struct Inner {
     device: Device,
     /// The driver's handle as an integer: it is only ever handed to the driver, so any thread may hold it.
     raw: usize,
+    /// What its kernels take, as far as its text told.
+    signatures: Signatures,
     _counted: Counted,
 }
 
@@ -88,7 +93,9 @@ impl Module {
         let mut log = jit::Log::new(options);
         let loaded = binary::check_program("Module::load_image", image)
             // SAFETY: the caller promises what is asked for.
-            .and_then(|()| unsafe { Self::load_logged(device, image, &mut log) });
+            .and_then(|()| unsafe {
+                Self::load_logged(device, image, Signatures::of_image(image), &mut log)
+            });
         (loaded, log.read())
     }
 
@@ -98,20 +105,34 @@ impl Module {
     /// As [`load`](Self::load).
     pub fn from_image(device: &Device, image: &Image) -> Result<Self> {
         not_empty("Module::from_image", "image", image.as_bytes())?;
+        let mut log = jit::Log::new(&JitOptions::new());
         // SAFETY: the image is what the compiler made, whole: in memory since, or kept with a hash of itself.
-        unsafe { Self::load_terminated(device, image.as_bytes()) }
+        unsafe { Self::load_logged(device, image.as_bytes(), image.signatures(), &mut log) }
     }
 
     /// # Safety
     /// The image is text, or a binary as [`load_image`](Self::load_image) wants it.
     unsafe fn load_terminated(device: &Device, image: &[u8]) -> Result<Self> {
         // SAFETY: the caller's promise, handed on.
-        unsafe { Self::load_logged(device, image, &mut jit::Log::new(&JitOptions::new())) }
+        unsafe {
+            let signatures = Signatures::of_image(image);
+            Self::load_logged(
+                device,
+                image,
+                signatures,
+                &mut jit::Log::new(&JitOptions::new()),
+            )
+        }
     }
 
     /// # Safety
     /// As `load_terminated`.
-    unsafe fn load_logged(device: &Device, image: &[u8], log: &mut jit::Log) -> Result<Self> {
+    unsafe fn load_logged(
+        device: &Device,
+        image: &[u8],
+        signatures: Signatures,
+        log: &mut jit::Log,
+    ) -> Result<Self> {
         let _context = device.bind()?;
         // The driver takes PTX as text that ends with NUL; one more byte after a binary changes nothing.
         let mut terminated = Vec::with_capacity(image.len() + 1);
@@ -140,6 +161,7 @@ impl Module {
         Ok(Self(Arc::new(Inner {
             device: device.clone(),
             raw: module as usize,
+            signatures,
             _counted: Counted::new(Kind::Module),
         })))
     }

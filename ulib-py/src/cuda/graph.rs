@@ -14,7 +14,8 @@ use super::errors::{IntoCudaResult, logic};
 use super::kept::{Entries, Keeper, KeptObjects, Object, Registered, Token};
 use super::memory::on::On;
 use super::memory::pending;
-use super::module::function::{Function, extents};
+use super::module::calls::extents;
+use super::module::function::Function;
 use super::stream::PyStream;
 use crate::cell::drop_detached;
 

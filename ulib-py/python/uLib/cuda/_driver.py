@@ -11,6 +11,12 @@ from ._arrays import (
     matrix_to_array,
     np_to_array,
 )
+from ._curand import (
+    _get_direction_vectors,
+    _get_scramble_constants32,
+    _get_scramble_constants64,
+    get_curand_version,
+)
 from ._enums import *
 from ._errors import CompileError, Error, LaunchError, LogicError, MemoryError, RuntimeError
 from ._handlers import ArgumentHandler, In, InOut, Out
@@ -120,10 +126,13 @@ __all__ = [
     "LogicError",
     "MemoryError",
     "RuntimeError",
+    "get_curand_version",
     "get_driver_version",
     "init",
     "mem_get_info",
 ]
+# Private, and used by others.
+__all__ += ["_get_direction_vectors", "_get_scramble_constants32", "_get_scramble_constants64"]
 HostAllocation = PagelockedHostAllocation
 
 # Memory.

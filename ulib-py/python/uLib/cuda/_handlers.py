@@ -25,6 +25,12 @@ class ArgumentHandler:
     def get_device_alloc(self) -> DeviceAllocation:
         """The place on the device, made when it is first asked for."""
         if self.dev_alloc is None:
+            dtype = getattr(self.array, "dtype", None)
+            if not getattr(dtype, "isnative", True):
+                raise TypeError(
+                    f"{type(self).__name__}: an array of dtype {dtype}, whose bytes are in the other order than the device's: "
+                    "a.astype(a.dtype.newbyteorder('=')) turns them round"
+                )
             self.dev_alloc = mem_alloc_like(self.array)
         return self.dev_alloc
 

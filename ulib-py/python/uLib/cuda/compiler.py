@@ -13,9 +13,11 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ._errors import LogicError
 from ._native import (
     Function,
     Linker,
@@ -95,14 +97,28 @@ def _options_of(options: Sequence[str] | str | None) -> list[str]:
         options = DEFAULT_NVCC_FLAGS
     elif isinstance(options, str):
         options = shlex.split(options)
-    found = list(options)
+    found = _texts("options", options)
     if _debugging():
         found.append("-G")
     return found
 
 
+def _texts(what: str, given: Iterable[str | os.PathLike[str]] | str | os.PathLike[str] | None) -> list[str]:
+    """The texts or paths of a list, or one alone."""
+    if given is None:
+        return []
+    all_given = [given] if isinstance(given, (str, os.PathLike)) else given
+    try:
+        return [os.fspath(one) for one in all_given]
+    except TypeError as error:
+        raise TypeError(f"{what} is {given!r}, expected a list of texts") from error
+
+
 def _target_of(arch: str | None, code: str | None, options: Sequence[str]) -> str | None:
     """The architecture that is asked for: machine code if any of both is machine code."""
+    for name, value in (("arch", arch), ("code", code)):
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"{name} is {value!r}, expected a text such as 'sm_90'")
     if code is not None:
         return code
     if arch is not None:
@@ -111,69 +127,78 @@ def _target_of(arch: str | None, code: str | None, options: Sequence[str]) -> st
     return found
 
 
+@dataclass(frozen=True)
 class _Compiled:
-    """An image and what is known about it."""
+    """An image, how it is loaded, and what its name expressions are called."""
 
-    def __init__(self, image: bytes, kind: str, cached: bool, names: dict[str, str]) -> None:
-        self.image = image
-        self.kind = kind
-        self.cached = cached
-        self.names = names
+    image: Callable[[], bytes]
+    load: Callable[[], Module]
+    names: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _How:
+    """How a program is compiled: what all that compile have in common."""
+
+    nvcc: str | None = None
+    options: Sequence[str] | str | None = None
+    keep: bool = False
+    no_extern_c: bool = False
+    arch: str | None = None
+    code: str | None = None
+    cache_dir: _CacheDir = None
+    include_dirs: Iterable[str | os.PathLike[str]] | None = None
 
 
 def _compile(
-    source: str,
-    nvcc: str | None,
-    options: Sequence[str] | str | None,
-    keep: bool,
-    no_extern_c: bool,
-    arch: str | None,
-    code: str | None,
-    cache_dir: _CacheDir,
-    include_dirs: Iterable[str | os.PathLike[str]] | None,
-    target: _Target,
-    name_expressions: Iterable[str] = (),
-    name: str = "kernel.cu",
+    source: str, how: _How, target: _Target = "cubin", name_expressions: Iterable[str] = (), name: str = "kernel.cu"
 ) -> _Compiled:
     if target not in ("cubin", "ptx", "fatbin"):
         raise ValueError(f"target is {target!r}, expected 'cubin', 'ptx' or 'fatbin'")
-    flags = _options_of(options)
-    folders = [os.fspath(folder) for folder in include_dirs or ()]
-    folder = folder_of_cache(cache_dir)
+    flags = _options_of(how.options)
+    if not isinstance(source, str):
+        raise TypeError(f"source is {type(source).__name__}, expected a text")
+    folders = _texts("include_dirs", how.include_dirs)
+    folder = folder_of_cache(how.cache_dir)
     _, _, _, _, wants_kept, ignored = nvcc_options(flags)
-    keep = keep or wants_kept
-    if nvcc is not None:
-        from . import _nvcc
-
-        text = source if no_extern_c else 'extern "C" {\n%s\n}\n' % source
-        text = (references_prefix(source) or "") + text
-        image, kept = _nvcc.run(text, nvcc, flags, arch or device_architecture(), code, folders, target, keep, folder)
-        if keep and kept is not None:
-            print(f"*** compiler output in {kept}")
-        return _Compiled(image, target, kept is None, {})
+    keep = how.keep or wants_kept
+    if how.nvcc is not None:
+        return _by_nvcc(source, replace(how, options=flags, keep=keep), how.nvcc, folders, folder, target)
     if target == "fatbin":
         raise ValueError("target is 'fatbin', which nvcc makes and NVRTC does not: say nvcc=, or 'cubin'")
     if ignored:
-        warnings.warn(f"options that mean nothing to NVRTC: {', '.join(ignored)}", stacklevel=4)
-    image, kind, log, cached, names = compile_program(
+        warnings.warn(f"options that mean nothing to NVRTC: {', '.join(ignored)}", stacklevel=3)
+    image = compile_program(
         source,
         name,
         flags,
-        _target_of(arch, code, flags),
+        _target_of(how.arch, how.code, flags),
         folders,
         None if keep else folder,
-        not no_extern_c,
-        list(name_expressions),
+        not how.no_extern_c,
+        _texts("name_expressions", name_expressions),
         target == "ptx",
     )
-    if log and not cached:
-        warnings.warn(f"The CUDA compiler succeeded, but said the following:\n{log}", stacklevel=4)
+    if image.log and not image.cached:
+        warnings.warn(f"The CUDA compiler succeeded, but said the following:\n{image.log}", stacklevel=3)
     if keep:
         kept = tempfile.mkdtemp(prefix="ulib-")
         Path(kept, name).write_text(source)
-        Path(kept, name).with_suffix("." + kind).write_bytes(image)
+        Path(kept, name).with_suffix("." + image.kind).write_bytes(image.code)
         print(f"*** compiler output in {kept}")
-    return _Compiled(image, kind, cached, names)
+    return _Compiled(lambda: image.code, image.load, image.names)
+
+
+def _by_nvcc(source: str, how: _How, nvcc: str, folders: list[str], folder: str | None, target: str) -> _Compiled:
+    from . import _nvcc
+
+    text = source if how.no_extern_c else 'extern "C" {\n%s\n}\n' % source
+    text = (references_prefix(source) or "") + text
+    arch = how.arch or device_architecture()
+    image, kept = _nvcc.run(text, nvcc, list(how.options or ()), arch, how.code, folders, target, how.keep, folder)
+    if how.keep and kept is not None:
+        print(f"*** compiler output in {kept}")
+    return _Compiled(lambda: image, lambda: module_from_buffer(image))
 
 
 def compile(
@@ -194,7 +219,8 @@ def compile(
     beginning do not. ``keep`` writes source and image to a folder and says where. ``nvcc`` names the program that is to be used
     instead of NVRTC. Raises ``driver.CompileError`` with the compiler's words and the lines they are about.
     """
-    return _compile(source, nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs, target).image
+    how = _How(nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs)
+    return _compile(source, how, target).image()
 
 
 def compile_plain(
@@ -206,7 +232,8 @@ def compile_plain(
     target: _Target = "cubin",
 ) -> bytes:
     """As ``compile``, for source that is complete and options that say everything."""
-    return _compile(source, nvcc, options, keep, True, None, None, cache_dir, None, target).image
+    how = _How(nvcc, options, keep, no_extern_c=True, cache_dir=cache_dir)
+    return _compile(source, how, target).image()
 
 
 def preprocess_source(source: str, options: Sequence[str], nvcc: str = "nvcc") -> str:
@@ -221,6 +248,11 @@ class CudaModule:
 
     module: Module
     _names: dict[str, str]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "module":
+            raise LogicError(f"{type(self).__name__}: link has not been called")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def get_global(self, name: str) -> tuple[int, int]:
         """Address and bytes of a variable."""
@@ -260,11 +292,10 @@ class SourceModule(CudaModule):
         *,
         name_expressions: Iterable[str] = (),
     ) -> None:
-        made = _compile(
-            source, nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs, "cubin", name_expressions
-        )
+        how = _How(nvcc, options, keep, no_extern_c, arch, code, cache_dir, include_dirs)
+        made = _compile(source, how, name_expressions=name_expressions)
         self._names = made.names
-        self.module = module_from_buffer(made.image)
+        self.module = made.load()
 
 
 class DynamicModule(CudaModule):
@@ -285,7 +316,7 @@ class DynamicModule(CudaModule):
         cuda_libdir: str | os.PathLike[str] | None = None,
     ) -> None:
         self.linker = Linker(message_handler, link_options, log_verbose)
-        self._how = (nvcc, keep, no_extern_c, arch, code, cache_dir, include_dirs)
+        self._how = _How(nvcc, None, keep, no_extern_c, arch, code, cache_dir, include_dirs)
         self.cuda_libdir = cuda_libdir
         self._names = {}
 
@@ -293,9 +324,8 @@ class DynamicModule(CudaModule):
         self, source: str, nvcc_options: Sequence[str] | str | None = None, name: str = "kernel.ptx"
     ) -> DynamicModule:
         """Compiles a program and adds it. One that others call, or that calls others, needs the option ``-rdc=true``."""
-        nvcc, keep, no_extern_c, arch, code, cache_dir, include_dirs = self._how
-        made = _compile(source, nvcc, nvcc_options, keep, no_extern_c, arch, code, cache_dir, include_dirs, "ptx")
-        self.linker.add_data(made.image, _PTX, name)
+        made = _compile(source, replace(self._how, options=nvcc_options), "ptx")
+        self.linker.add_data(made.image(), _PTX, name)
         return self
 
     def add_data(self, data: Any, input_type: Any, name: str = "unknown") -> DynamicModule:

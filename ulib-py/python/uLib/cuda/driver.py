@@ -10,6 +10,9 @@ from ._driver import __all__ as __all__
 if TYPE_CHECKING:
     from .compiler import SourceModule as SourceModule
 
+if not TYPE_CHECKING:
+    # A list of its own: that of the other module stays what it is.
+    __all__ = list(__all__)
 __all__ += ["CUDA_DEBUGGING", "SourceModule", "set_debugging"]
 
 CUDA_DEBUGGING = False

@@ -7,13 +7,16 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyType};
 use ulib_core::{Error, Result};
 use ulib_device::compiler::{
-    Cache, CompileFailure, Compiler, Image, NvccOptions, Target, add_packages, toolkit_library,
+    Cache, CompileFailure, Compiler, ImageKind, NvccOptions, Target, add_packages, curand_library,
+    toolkit_library,
 };
 
+use super::modules::Module;
 use crate::cuda::current;
-use crate::cuda::errors::to_cuda;
+use crate::cuda::errors::{IntoCudaResult, to_cuda};
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Image>()?;
     module.add_function(wrap_pyfunction!(compile_program, module)?)?;
     module.add_function(wrap_pyfunction!(compiler_info, module)?)?;
     module.add_function(wrap_pyfunction!(compiler_packages, module)?)?;
@@ -21,17 +24,59 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(device_architecture, module)?)?;
     module.add_function(wrap_pyfunction!(recall_kept, module)?)?;
     module.add_function(wrap_pyfunction!(remember_kept, module)?)?;
+    module.add_function(wrap_pyfunction!(curand_library_file, module)?)?;
     module.add_function(wrap_pyfunction!(toolkit_library_file, module)?)
 }
 
-/// The image, its form, what the compiler said, whether it was cached, and names of expressions.
-type Compiled<'py> = (
-    Bound<'py, PyBytes>,
-    &'static str,
-    String,
-    bool,
-    Bound<'py, PyDict>,
-);
+/// A compiled program, with what is known of its kernels' parameters.
+#[pyclass(frozen, module = "uLib.cuda.compiler")]
+pub(crate) struct Image(ulib_device::compiler::Image);
+
+#[pymethods]
+impl Image {
+    /// Machine code, or PTX text.
+    #[getter]
+    fn code<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.0.as_bytes())
+    }
+
+    /// ``"cubin"`` or ``"ptx"``.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        match self.0.kind() {
+            ImageKind::Cubin => "cubin",
+            ImageKind::Ptx => "ptx",
+        }
+    }
+
+    /// What the compiler said although it succeeded.
+    #[getter]
+    fn log(&self) -> &str {
+        self.0.log()
+    }
+
+    /// Whether it came from the cache.
+    #[getter]
+    fn cached(&self) -> bool {
+        self.0.from_cache()
+    }
+
+    /// What name expressions are called in the image.
+    #[getter]
+    fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let names = PyDict::new(py);
+        for (expression, lowered) in self.0.names() {
+            names.set_item(expression, lowered)?;
+        }
+        Ok(names)
+    }
+
+    /// The program on the present device.
+    fn load(&self, py: Python<'_>) -> PyResult<Module> {
+        let loaded = py.detach(|| ulib_device::Module::from_image(&current::device()?, &self.0));
+        Module::new(py, loaded.cuda()?)
+    }
+}
 
 /// A compiler's file, version, architectures and folders of headers.
 type About = (PathBuf, (i32, i32), Vec<i32>, Vec<PathBuf>);
@@ -65,8 +110,7 @@ pub(super) fn cache_at(folder: Option<PathBuf>) -> Cache {
     folder.map_or_else(Cache::none, Cache::at)
 }
 
-/// Compiles a program, or takes it from the cache: the image, ``"cubin"`` or ``"ptx"``, the log, whether it was cached, and what
-/// name expressions are called in the image.
+/// Compiles a program, or takes it from the cache.
 ///
 /// ``target`` is ``sm_90`` or ``compute_90``; None the present device.
 #[pyfunction]
@@ -75,8 +119,8 @@ pub(super) fn cache_at(folder: Option<PathBuf>) -> Cache {
     clippy::too_many_arguments,
     reason = "one call for all that uLib.cuda.compiler offers"
 )]
-fn compile_program<'py>(
-    py: Python<'py>,
+fn compile_program(
+    py: Python<'_>,
     source: String,
     name: String,
     options: Vec<String>,
@@ -86,8 +130,8 @@ fn compile_program<'py>(
     extern_c: bool,
     name_expressions: Vec<String>,
     as_ptx: bool,
-) -> PyResult<Compiled<'py>> {
-    let work = || -> Result<Image> {
+) -> PyResult<Image> {
+    let work = || {
         let asked = match target {
             Some(target) => Some(Target::parse(&target)?),
             None => NvccOptions::parse(&options)?.target,
@@ -115,17 +159,7 @@ fn compile_program<'py>(
         }
         program.compile_for(target)
     };
-    let image = py.detach(work).map_err(to_exception)?;
-    let names = PyDict::new(py);
-    for (expression, lowered) in image.names() {
-        names.set_item(expression, lowered)?;
-    }
-    let kind = match image.kind() {
-        ulib_device::compiler::ImageKind::Cubin => "cubin",
-        ulib_device::compiler::ImageKind::Ptx => "ptx",
-    };
-    let (log, cached) = (image.log().to_owned(), image.from_cache());
-    Ok((PyBytes::new(py, image.as_bytes()), kind, log, cached, names))
+    py.detach(work).map(Image).map_err(to_exception)
 }
 
 /// The compiler's file, version, architectures and folders of headers.
@@ -183,11 +217,24 @@ fn device_architecture(py: Python<'_>) -> PyResult<String> {
         .map_err(to_cuda)
 }
 
-/// The file of a static library of the toolkit.
+/// The file of a static library of the toolkit, rather of the version of the compiler for the present device.
 #[pyfunction]
 #[pyo3(signature = (name, folder=None))]
-fn toolkit_library_file(name: &str, folder: Option<PathBuf>) -> PyResult<PathBuf> {
-    toolkit_library(name, folder.as_deref()).map_err(to_cuda)
+fn toolkit_library_file(py: Python<'_>, name: &str, folder: Option<PathBuf>) -> PyResult<PathBuf> {
+    py.detach(|| {
+        let compiler = match current::device() {
+            Ok(device) => Compiler::for_device(&device),
+            Err(_) => Compiler::find(),
+        };
+        toolkit_library(name, folder.as_deref(), compiler.ok().as_ref())
+    })
+    .map_err(to_cuda)
+}
+
+/// The file of cuRAND.
+#[pyfunction]
+fn curand_library_file(py: Python<'_>) -> PyResult<PathBuf> {
+    py.detach(curand_library).map_err(to_cuda)
 }
 
 /// What was found out before and kept in the cache of this folder under a key.

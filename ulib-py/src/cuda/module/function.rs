@@ -1,27 +1,20 @@
 //! `Function`: a kernel, its attributes and its calls.
-#![allow(unsafe_code, reason = "launches kernels of the caller")]
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
-use ulib_core::Result;
-use ulib_device::graph::any_capture;
-use ulib_device::launch::{Arguments, Shape, launch_with};
+use ulib_device::Stream;
+use ulib_device::launch::Shape;
 use ulib_device::sys::{CUfunc_cache, CUfunction_attribute};
-use ulib_device::{LaunchConfig, Stream};
 
-use super::modules::References;
+use super::calls::{Call, check_reference, extents, references_in, shown};
+use super::modules::{References, bytes_of};
 use super::prepared::{Prepared, PreparedTime};
-use super::values::{Needs, pack};
-use crate::args::Int;
+use crate::args::{Int, whole};
 use crate::cuda::errors::{IntoCudaResult, logic};
-use crate::cuda::kept::{Keeper, Object, token};
-use crate::cuda::memory::on::On;
 
 /// Attributes by the names that PyCUDA has for them, and newer ones.
 const ATTRIBUTES: &[(&str, u32)] = &[
@@ -46,16 +39,18 @@ const ATTRIBUTES: &[(&str, u32)] = &[
 /// A kernel. It keeps its module.
 ///
 /// Calling it launches it: ``function(*args, block=(256, 1, 1), grid=(16, 1))``. Arguments are checked against the kernel's own
-/// parameters: numbers of Python become as large as the parameter, those of NumPy and structs have to be so already, arrays on a
+/// parameters: numbers of Python become what the parameter is, those of NumPy and structs have to be it already, arrays on a
 /// device and managed ones go by address. ``In``, ``Out`` and ``InOut`` copy arrays of the host.
 #[pyclass(frozen, weakref, module = "uLib.cuda.driver")]
 pub(crate) struct Function {
     pub(super) function: ulib_device::Function,
     prepared: Mutex<Option<Arc<Prepared>>>,
     /// Texture and surface references that every call uses.
-    references: Mutex<Vec<Py<PyAny>>>,
+    pub(super) references: Mutex<Vec<Py<PyAny>>>,
+    /// The block of calls that say none.
+    usual_block: Mutex<Option<[u32; 3]>>,
     /// Those of its module, which are used where something is bound to them.
-    of_module: Py<References>,
+    pub(super) of_module: Py<References>,
 }
 
 impl Function {
@@ -64,11 +59,12 @@ impl Function {
             function,
             prepared: Mutex::new(None),
             references: Mutex::default(),
+            usual_block: Mutex::new(None),
             of_module,
         }
     }
 
-    fn prepared(&self) -> PyResult<Arc<Prepared>> {
+    pub(super) fn prepared(&self) -> PyResult<Arc<Prepared>> {
         let prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         prepared.clone().ok_or_else(|| {
             logic(format!(
@@ -78,190 +74,18 @@ impl Function {
         })
     }
 
-    /// Brings texture and surface references up to date, for a launch in `stream`.
-    fn use_references<'py>(
-        &self,
-        py: Python<'py>,
-        given: Option<&Bound<'py, PyAny>>,
-        stream: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<()> {
-        if let Some(given) = given.filter(|given| !given.is_none()) {
-            for reference in given.try_iter()? {
-                reference?.call_method1(intern!(py, "_use"), (stream,))?;
-            }
-        }
-        let always: Vec<Py<PyAny>> = {
-            let references = self
-                .references
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            references
-                .iter()
-                .map(|reference| reference.clone_ref(py))
-                .collect()
-        };
-        for reference in always {
-            reference.call_method1(py, intern!(py, "_use"), (stream,))?;
-        }
-        let of_module = self.of_module.get().all(py);
-        for reference in of_module {
-            reference.call_method1(py, intern!(py, "_use_if_bound"), (stream,))?;
-        }
-        Ok(())
-    }
-
-    /// The values as the kernel takes them, and what has to live as long as they are used.
-    pub(crate) fn arguments(&self, args: &Bound<'_, PyTuple>) -> PyResult<(Arguments, Needs)> {
-        let (mut arguments, mut needs) = (Arguments::new(), Needs::default());
-        let parameters = self.function.parameters().cuda()?;
-        pack(&self.function, parameters, args, &mut arguments, &mut needs)?;
-        needs.without_handlers(self.function.name())?;
-        Ok((arguments, needs))
+    /// The block of calls that say none, if there is one.
+    pub(super) fn usual_block(&self) -> Option<[u32; 3]> {
+        *self
+            .usual_block
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The kernel itself.
     pub(crate) fn inner(&self) -> &ulib_device::Function {
         &self.function
     }
-
-    /// Puts the kernel into the stream. Where that is captured, the graph keeps the kernel and all that it needs.
-    fn start(
-        &self,
-        stream: &Stream,
-        config: LaunchConfig,
-        shape: Shape,
-        arguments: &mut Arguments,
-        (needs, args): (Arc<Needs>, Option<Object>),
-    ) -> Result<()> {
-        let mut queue = || {
-            needs.order(stream)?;
-            // SAFETY: number and sizes of the arguments are checked where the driver tells them; that the kernel does with them what
-            // it should is what everybody who calls one from Python relies on.
-            unsafe { launch_with(&self.function, stream, config, shape, arguments) }
-        };
-        let Some(args) = args else { return queue() };
-        let args = token(stream, Keeper::Object(args))?;
-        stream.queue_kept(|| (self.function.clone(), Arc::clone(&needs), args), queue)
-    }
-
-    /// Refuses what has to wait for the kernel, in a stream that nobody can wait for now.
-    fn refuse_capture(
-        &self,
-        py: Python<'_>,
-        stream: Option<&Bound<'_, PyAny>>,
-        what: &str,
-    ) -> PyResult<()> {
-        let on = On::of("launch", stream)?;
-        let captured = py.detach(|| on.stream("launch", self.function.device())?.is_capturing());
-        match captured.cuda()? {
-            false => Ok(()),
-            true => Err(logic(format!(
-                "kernel {}: {what}, which cannot be in a stream that is being captured into a graph: the graph runs later, and again and again",
-                self.function.name()
-            ))),
-        }
-    }
-
-    /// As [`start`](Self::start), for the values of a prepared call.
-    fn start_prepared(
-        &self,
-        py: Python<'_>,
-        call: Call<'_, '_>,
-        values: &Bound<'_, PyTuple>,
-    ) -> PyResult<Stream> {
-        let prepared = self.prepared()?;
-        let (mut arguments, mut needs) = (Arguments::new(), Needs::default());
-        let parameters = self.function.parameters().cuda()?;
-        let converted = prepared.convert(py, values, parameters.is_some())?;
-        let values = converted.as_ref().unwrap_or(values);
-        pack(
-            &self.function,
-            parameters,
-            values,
-            &mut arguments,
-            &mut needs,
-        )?;
-        needs.without_handlers(self.function.name())?;
-        let config = LaunchConfig {
-            grid: extents("grid", call.grid)?,
-            block: extents("block", call.block)?,
-            shared_bytes: call.shared,
-        };
-        self.use_references(py, None, call.stream)?;
-        let kept = any_capture().then(|| Object::new(values.as_any()));
-        let needs = Arc::new(needs);
-        let on = On::of("launch", call.stream)?;
-        py.detach(|| {
-            let stream = on.stream("launch", self.function.device())?;
-            self.start(
-                &stream,
-                config,
-                Shape::default(),
-                &mut arguments,
-                (needs, kept),
-            )?;
-            Ok(stream)
-        })
-        .cuda()
-    }
-}
-
-/// What a prepared call says besides its values.
-struct Call<'a, 'py> {
-    grid: &'a Bound<'py, PyAny>,
-    block: &'a Bound<'py, PyAny>,
-    stream: Option<&'a Bound<'py, PyAny>>,
-    shared: u32,
-}
-
-/// One to three numbers, in a tuple or list, or one alone.
-pub(crate) fn extents(what: &str, given: &Bound<'_, PyAny>) -> PyResult<[u32; 3]> {
-    let number = |object: &Bound<'_, PyAny>| -> PyResult<u32> {
-        if let Ok(number) = object.extract::<u32>() {
-            return Ok(number);
-        }
-        let number = object.extract::<Int>().map_err(|_| {
-            PyTypeError::new_err(format!(
-                "launch: {what} is {given}, expected one to three integers"
-            ))
-        })?;
-        Err(logic(format!(
-            "launch: {what} has {number}, which is no number of blocks or threads"
-        )))
-    };
-    let mut sizes = [1_u32; 3];
-    let wrong = |count: usize| {
-        PyTypeError::new_err(format!(
-            "launch: {what} has {count} numbers, expected one to three"
-        ))
-    };
-    if let Ok(tuple) = given.cast::<PyTuple>() {
-        if tuple.is_empty() || tuple.len() > 3 {
-            return Err(wrong(tuple.len()));
-        }
-        for (slot, item) in sizes.iter_mut().zip(tuple.iter_borrowed()) {
-            *slot = number(&item)?;
-        }
-    } else if let Ok(list) = given.cast::<PyList>() {
-        if list.is_empty() || list.len() > 3 {
-            return Err(wrong(list.len()));
-        }
-        for (slot, item) in sizes.iter_mut().zip(list.iter()) {
-            *slot = number(&item)?;
-        }
-    } else {
-        sizes[0] = number(given)?;
-    }
-    Ok(sizes)
-}
-
-/// A number of bytes of shared memory.
-fn shared_bytes(given: Int) -> PyResult<u32> {
-    u32::try_from(given.0).map_err(|_| {
-        logic(format!(
-            "launch: shared is {given}, which is no number of bytes"
-        ))
-    })
 }
 
 #[pymethods]
@@ -295,64 +119,20 @@ impl Function {
                 "unknown keyword arguments: {names}"
             )));
         }
-        let block = block
-            .filter(|block| !block.is_none())
-            .ok_or_else(|| PyValueError::new_err("must specify block size: block=(x, y, z)"))?;
-        let config = LaunchConfig {
-            grid: grid
-                .filter(|grid| !grid.is_none())
-                .map_or(Ok([1; 3]), |grid| extents("grid", grid))?,
-            block: extents("block", block)?,
-            shared_bytes: shared_bytes(shared)?,
+        let call = Call {
+            grid,
+            block,
+            stream,
+            shared,
+            shape: Shape {
+                cooperative,
+                cluster: cluster
+                    .map(|cluster| extents("cluster", cluster))
+                    .transpose()?,
+            },
+            texrefs,
         };
-        let shape = Shape {
-            cooperative,
-            cluster: cluster
-                .map(|cluster| extents("cluster", cluster))
-                .transpose()?,
-        };
-        let (mut arguments, mut needs) = (Arguments::new(), Needs::default());
-        let parameters = self.function.parameters().cuda()?;
-        pack(&self.function, parameters, args, &mut arguments, &mut needs)?;
-        let handlers = core::mem::take(&mut needs.handlers);
-        if time_kernel {
-            self.refuse_capture(py, stream, "time_kernel waits for the kernel")?;
-        }
-        if !handlers.is_empty() {
-            let what = "In, Out and InOut copy arrays of the host for one call, and wait for it";
-            self.refuse_capture(py, stream, what)?;
-        }
-        self.use_references(py, texrefs, stream)?;
-        let kept = any_capture().then(|| Object::new(args.as_any()));
-        let needs = Arc::new(needs);
-        let on = On::of("launch", stream)?;
-        for handler in &handlers {
-            handler.call_method1(py, intern!(py, "pre_call"), (stream,))?;
-        }
-        let wait = time_kernel || !handlers.is_empty();
-        let (stream_used, seconds) = py
-            .detach(|| {
-                let on = on.stream("launch", self.function.device())?;
-                if !time_kernel {
-                    self.start(&on, config, shape, &mut arguments, (needs, kept))?;
-                    return Ok((wait.then_some(on), None));
-                }
-                on.synchronize()?;
-                let begin = Instant::now();
-                self.start(&on, config, shape, &mut arguments, (needs, kept))?;
-                on.synchronize()?;
-                Ok((Some(on), Some(begin.elapsed().as_secs_f64())))
-            })
-            .cuda()?;
-        if !handlers.is_empty() {
-            for handler in &handlers {
-                handler.call_method1(py, intern!(py, "post_call"), (stream,))?;
-            }
-            if let Some(used) = stream_used {
-                py.detach(|| used.synchronize()).cuda()?;
-            }
-        }
-        Ok(seconds)
+        self.launch(py, &call, args, time_kernel)
     }
 
     /// Says the types of the arguments of ``prepared_call`` and its kin: a string of struct-module letters, or a list of types of
@@ -366,8 +146,7 @@ impl Function {
         let this = slf.get();
         let prepared = Prepared::of(&this.function, arg_types)?;
         if let Some(texrefs) = texrefs.filter(|texrefs| !texrefs.is_none()) {
-            let given = texrefs.try_iter()?.map(|texref| Ok(texref?.unbind()));
-            let given = given.collect::<PyResult<Vec<_>>>()?;
+            let given = references_in(texrefs)?;
             // What was there is dropped when nothing is locked: that may run code of the program.
             let before = std::mem::replace(
                 &mut *this
@@ -383,14 +162,16 @@ impl Function {
     }
 
     /// Lets every call from now on use a texture reference, as ``texrefs`` does for one call.
-    fn param_set_texref(&self, texref: Py<PyAny>) {
+    fn param_set_texref(&self, texref: &Bound<'_, PyAny>) -> PyResult<()> {
+        check_reference("the texture reference is", texref)?;
         let mut references = self
             .references
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if !references.iter().any(|known| known.is(&texref)) {
-            references.push(texref);
+        if !references.iter().any(|known| known.is(texref)) {
+            references.push(texref.clone().unbind());
         }
+        Ok(())
     }
 
     /// Launches the kernel with arguments of the types that ``prepare`` said, in the default stream.
@@ -401,15 +182,10 @@ impl Function {
         grid: &Bound<'py, PyAny>,
         block: &Bound<'py, PyAny>,
         args: &Bound<'py, PyTuple>,
-        shared_size: u32,
+        #[pyo3(from_py_with = whole)] shared_size: i128,
     ) -> PyResult<()> {
-        let call = Call {
-            grid,
-            block,
-            stream: None,
-            shared: shared_size,
-        };
-        self.start_prepared(py, call, args).map(drop)
+        let call = prepared(grid, block, None, Int(shared_size));
+        self.launch_prepared(py, &call, args).map(drop)
     }
 
     /// As ``prepared_call``, in ``stream``.
@@ -421,15 +197,10 @@ impl Function {
         block: &Bound<'py, PyAny>,
         stream: Option<&Bound<'py, PyAny>>,
         args: &Bound<'py, PyTuple>,
-        shared_size: u32,
+        #[pyo3(from_py_with = whole)] shared_size: i128,
     ) -> PyResult<()> {
-        let call = Call {
-            grid,
-            block,
-            stream,
-            shared: shared_size,
-        };
-        self.start_prepared(py, call, args).map(drop)
+        let call = prepared(grid, block, stream, Int(shared_size));
+        self.launch_prepared(py, &call, args).map(drop)
     }
 
     /// As ``prepared_call``; returns a function that waits for the kernel and gives the seconds it took.
@@ -440,22 +211,43 @@ impl Function {
         grid: &Bound<'py, PyAny>,
         block: &Bound<'py, PyAny>,
         args: &Bound<'py, PyTuple>,
-        shared_size: u32,
+        #[pyo3(from_py_with = whole)] shared_size: i128,
     ) -> PyResult<PreparedTime> {
         self.refuse_capture(py, None, "prepared_timed_call waits for the kernel")?;
         let device = self.function.device();
         let begin = py
             .detach(|| PreparedTime::mark(&Stream::legacy(device)))
             .cuda()?;
-        let call = Call {
-            grid,
-            block,
-            stream: None,
-            shared: shared_size,
-        };
-        let stream = self.start_prepared(py, call, args)?;
+        let call = prepared(grid, block, None, Int(shared_size));
+        let stream = self.launch_prepared(py, &call, args)?;
         let end = py.detach(|| PreparedTime::mark(&stream)).cuda()?;
         Ok(PreparedTime::new(begin, end))
+    }
+
+    /// Launches the kernel with arguments that are packed already, as they lie in its memory.
+    #[pyo3(signature = (grid, block, buf, shared, stream))]
+    fn _launch_kernel(
+        &self,
+        py: Python<'_>,
+        grid: &Bound<'_, PyAny>,
+        block: &Bound<'_, PyAny>,
+        buf: &Bound<'_, PyAny>,
+        shared: Int,
+        stream: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let packed = bytes_of("launch: buf", buf)?;
+        self.launch_packed(py, &prepared(grid, block, stream, shared), &packed)
+    }
+
+    /// The block of calls that say none.
+    #[pyo3(signature = (*bs))]
+    fn _set_block_shape(&self, bs: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let shape = extents("block", bs.as_any())?;
+        *self
+            .usual_block
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(shape);
+        Ok(())
     }
 
     /// An attribute by its ``function_attribute``, or the driver's number for it.
@@ -469,9 +261,10 @@ impl Function {
         &self,
         py: Python<'_>,
         attribute: &Bound<'_, PyAny>,
-        value: i32,
+        value: Int,
     ) -> PyResult<()> {
         let attribute = attribute_of(attribute)?;
+        let value = counted("set_attribute: value", value)?;
         py.detach(|| self.function.set_attribute(attribute, value))
             .cuda()
     }
@@ -491,9 +284,11 @@ impl Function {
     fn max_active_blocks_per_multiprocessor(
         &self,
         py: Python<'_>,
-        block_size: u32,
-        dynamic_smem_size: usize,
+        block_size: Int,
+        #[pyo3(from_py_with = whole)] dynamic_smem_size: i128,
     ) -> PyResult<u32> {
+        let block_size = counted("block_size", block_size)?;
+        let dynamic_smem_size = counted("dynamic_smem_size", Int(dynamic_smem_size))?;
         py.detach(|| {
             self.function
                 .blocks_per_multiprocessor(block_size, dynamic_smem_size)
@@ -506,9 +301,11 @@ impl Function {
     fn max_potential_block_size(
         &self,
         py: Python<'_>,
-        dynamic_smem_size: usize,
-        block_size_limit: u32,
+        #[pyo3(from_py_with = whole)] dynamic_smem_size: i128,
+        #[pyo3(from_py_with = whole)] block_size_limit: i128,
     ) -> PyResult<(u32, u32)> {
+        let dynamic_smem_size = counted("dynamic_smem_size", Int(dynamic_smem_size))?;
+        let block_size_limit = counted("block_size_limit", Int(block_size_limit))?;
         py.detach(|| {
             self.function
                 .best_block(dynamic_smem_size, block_size_limit)
@@ -516,7 +313,7 @@ impl Function {
         .cuda()
     }
 
-    /// Offset and size in bytes of every parameter; None where the driver does not tell (before CUDA 12.4).
+    /// Offset and size in bytes of every parameter; None for machine code where the driver does not tell (before CUDA 12.4).
     #[getter]
     fn parameters(&self, py: Python<'_>) -> PyResult<Option<Vec<(usize, usize)>>> {
         let known = py.detach(|| self.function.parameters()).cuda()?;
@@ -574,8 +371,35 @@ impl Function {
     }
 }
 
+/// What a prepared call says besides its values.
+fn prepared<'a, 'py>(
+    grid: &'a Bound<'py, PyAny>,
+    block: &'a Bound<'py, PyAny>,
+    stream: Option<&'a Bound<'py, PyAny>>,
+    shared: Int,
+) -> Call<'a, 'py> {
+    Call {
+        grid: Some(grid),
+        block: Some(block),
+        stream,
+        shared,
+        shape: Shape::default(),
+        texrefs: None,
+    }
+}
+
+/// A number as the driver takes it.
+fn counted<T: TryFrom<i128>>(what: &str, number: Int) -> PyResult<T> {
+    T::try_from(number.0).map_err(|_| logic(format!("{what} is {number}, which is out of range")))
+}
+
 fn attribute_of(attribute: &Bound<'_, PyAny>) -> PyResult<CUfunction_attribute> {
-    let number = attribute.extract::<Int>()?;
+    let number: Int = attribute.extract().map_err(|_| {
+        PyTypeError::new_err(format!(
+            "expected a function_attribute or a number, got {}",
+            shown(attribute)
+        ))
+    })?;
     u32::try_from(number.0)
         .map(CUfunction_attribute)
         .map_err(|_| logic(format!("{number} is no attribute of a function")))

@@ -4,11 +4,13 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use ulib_device::module::JitLog;
 use ulib_device::sys::{CUjit_option, CUjitInputType};
 
+use super::calls::shown;
 use super::modules::{Module, bytes_of, options, tell};
 use crate::args::Int;
 use crate::cell::drop_detached;
@@ -59,7 +61,9 @@ fn used() -> PyErr {
 }
 
 fn kind_of(kind: &Bound<'_, PyAny>) -> PyResult<CUjitInputType> {
-    let number = kind.extract::<Int>()?;
+    let number: Int = kind.extract().map_err(|_| {
+        PyTypeError::new_err(format!("Linker: {} is no jit_input_type", shown(kind)))
+    })?;
     u32::try_from(number.0)
         .map(CUjitInputType)
         .map_err(|_| logic(format!("Linker: {number} is no jit_input_type")))
@@ -109,7 +113,10 @@ impl Linker {
         input_type: &Bound<'_, PyAny>,
         name: &str,
     ) -> PyResult<()> {
-        let (data, kind) = (bytes_of(data)?, kind_of(input_type)?);
+        let (data, kind) = (
+            bytes_of("Linker.add_data: data", data)?,
+            kind_of(input_type)?,
+        );
         // SAFETY: the sizes in the headers are checked; that the tools that made a binary made it well is what everybody who
         // links one relies on.
         self.with(py, |linker| unsafe { linker.add(name, kind, &data) })

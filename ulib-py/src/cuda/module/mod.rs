@@ -1,12 +1,15 @@
 //! Programs of `uLib.cuda.driver`: modules, the linker, functions and their launches, the compiler.
 //!
-//! Reading order: [`modules`] and [`linker`], [`function`] (a kernel and its calls), [`values`] (an argument as bytes),
-//! [`prepared`] (calls whose types were said before), [`compile`].
+//! Reading order: [`modules`] and [`linker`], [`function`] (a kernel), [`calls`] (its launches), [`values`] (an argument as bytes:
+//! [`numbers`], [`arrays`]), [`prepared`] (calls whose types were said before), [`compile`].
 
+mod arrays;
+pub(crate) mod calls;
 mod compile;
 pub(crate) mod function;
 mod linker;
 mod modules;
+mod numbers;
 mod numpy;
 mod prepared;
 mod values;

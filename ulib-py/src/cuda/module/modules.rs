@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
@@ -12,7 +13,9 @@ use ulib_core::{Context, Error, Result};
 use ulib_device::module::{JitLog, JitOptions};
 use ulib_device::sys::CUjit_option;
 
+use super::calls::shown;
 use super::function::Function;
+use crate::args::Int;
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, logic};
 
@@ -146,16 +149,19 @@ pub(super) fn options(given: Option<&Bound<'_, PyAny>>) -> PyResult<JitOptions> 
     let Some(given) = given.filter(|given| !given.is_none()) else {
         return Ok(options);
     };
-    for pair in given.try_iter()? {
-        let (option, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair?.extract()?;
-        let number = |object: &Bound<'_, PyAny>| -> PyResult<u64> {
-            object
-                .call_method0(intern!(object.py(), "__index__"))?
-                .extract()
-        };
-        let option =
-            u32::try_from(number(&option)?).map_err(|_| logic("options: no such option"))?;
-        let value = number(&value)? as usize;
+    let wrong = |found: &Bound<'_, PyAny>| {
+        PyTypeError::new_err(format!(
+            "options: {} is no pair of a jit_option and a number",
+            shown(found)
+        ))
+    };
+    for pair in given.try_iter().map_err(|_| wrong(given))? {
+        let pair = pair?;
+        let (option, value): (Int, Int) = pair.extract().map_err(|_| wrong(&pair))?;
+        let option = u32::try_from(option.0)
+            .map_err(|_| logic(format!("options: {option} is no jit_option")))?;
+        let value = usize::try_from(value.0)
+            .map_err(|_| logic(format!("options: {value} is no value of an option")))?;
         options = options.set(CUjit_option(option), value).cuda()?;
     }
     Ok(options)
@@ -209,17 +215,23 @@ pub(super) fn module_from_buffer(
     options: Option<&Bound<'_, PyAny>>,
     message_handler: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Module> {
-    let image = bytes_of(buffer)?;
+    let image = bytes_of("module_from_buffer: buffer", buffer)?;
     load(py, &image, &self::options(options)?, message_handler)
 }
 
 /// The bytes of text, or of anything with a buffer.
-pub(super) fn bytes_of(object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+pub(super) fn bytes_of(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     if let Ok(text) = object.extract::<&str>() {
         return Ok(text.as_bytes().to_vec());
     }
     if let Ok(bytes) = object.extract::<&[u8]>() {
         return Ok(bytes.to_vec());
     }
-    PyBuffer::<u8>::get(object)?.to_vec(object.py())
+    let buffer = PyBuffer::<u8>::get(object).map_err(|_| {
+        PyTypeError::new_err(format!(
+            "{what} is {}, expected bytes, or an array of them",
+            shown(object)
+        ))
+    })?;
+    buffer.to_vec(object.py())
 }

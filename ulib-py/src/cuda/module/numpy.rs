@@ -4,6 +4,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
+use ulib_device::module::ParameterKind;
 
 /// What a scalar of NumPy is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,29 @@ pub(super) enum Scalar {
     Double,
     ComplexFloat,
     ComplexDouble,
+}
+
+impl Scalar {
+    /// What it is to a kernel.
+    pub(super) fn kind(self) -> ParameterKind {
+        match self {
+            Self::Signed(_) | Self::Unsigned(_) | Self::Bool => ParameterKind::Integer,
+            Self::Half | Self::Float | Self::Double => ParameterKind::Float,
+            Self::ComplexFloat | Self::ComplexDouble => ParameterKind::Struct,
+        }
+    }
+
+    /// Its bytes.
+    pub(super) fn size(self) -> usize {
+        match self {
+            Self::Signed(size) | Self::Unsigned(size) => size,
+            Self::Bool => 1,
+            Self::Half => 2,
+            Self::Float => 4,
+            Self::Double | Self::ComplexFloat => 8,
+            Self::ComplexDouble => 16,
+        }
+    }
 }
 
 /// NumPy's classes, once it has been imported by somebody.

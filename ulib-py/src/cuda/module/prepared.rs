@@ -3,14 +3,15 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyString, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyInt, PyString, PyTuple, PyType};
 use ulib_core::Result;
+use ulib_device::module::ParameterKind;
 use ulib_device::{Event, Function, Stream};
 
+use super::calls::{no_list, shown};
 use super::numpy::{Numpy, Scalar};
 use super::values::Needs;
 use crate::cuda::errors::{IntoCudaResult, logic};
-use crate::errors::shortened;
 
 /// What becomes of one value of a prepared call.
 enum Kind {
@@ -18,8 +19,8 @@ enum Kind {
     Address,
     /// A number, which this class makes of it.
     Number(Scalar, Py<PyType>),
-    /// A struct of so many bytes.
-    Struct,
+    /// A struct, of so many bytes if that was said.
+    Struct(Option<usize>),
 }
 
 /// The types of a prepared call.
@@ -49,16 +50,8 @@ const LETTERS: &[(char, &str, Scalar)] = &[
     ('D', "complex128", Scalar::ComplexDouble),
 ];
 
-fn size_of(scalar: Scalar) -> usize {
-    match scalar {
-        Scalar::Signed(size) | Scalar::Unsigned(size) => size,
-        Scalar::Bool => 1,
-        Scalar::Half => 2,
-        Scalar::Float => 4,
-        Scalar::Double | Scalar::ComplexFloat => 8,
-        Scalar::ComplexDouble => 16,
-    }
-}
+/// Types of one letter that a string may ask for at most.
+const MOST: usize = 1 << 12;
 
 impl Prepared {
     /// Those of `types`, which have to agree with the kernel's own parameters as far as the driver tells those.
@@ -66,26 +59,15 @@ impl Prepared {
         let py = types.py();
         let mut kinds = Vec::new();
         if let Ok(text) = types.cast::<PyString>() {
-            let mut digits = String::new();
-            for letter in text.to_string().chars() {
-                match letter {
-                    '0'..='9' => digits.push(letter),
-                    's' => {
-                        digits.clear();
-                        kinds.push(Kind::Struct);
-                    }
-                    ' ' => {}
-                    _ => {
-                        let times: usize = digits.parse().unwrap_or(1);
-                        digits.clear();
-                        for _ in 0..times.min(1 << 12) {
-                            kinds.push(letter_kind(py, letter)?);
-                        }
-                    }
-                }
-            }
+            kinds_of(py, &text.to_string(), &mut kinds)?;
         } else {
-            for item in types.try_iter()? {
+            let all = no_list(types.try_iter(), || {
+                format!(
+                    "prepare: the types are {}, expected a string or a list of types",
+                    shown(types)
+                )
+            })?;
+            for item in all {
                 kinds.push(type_kind(&item?)?);
             }
         }
@@ -99,16 +81,27 @@ impl Prepared {
                 )));
             }
             for (index, (kind, parameter)) in kinds.iter().zip(parameters).enumerate() {
-                let size = match kind {
-                    Kind::Address => 8,
-                    Kind::Number(scalar, _) => size_of(*scalar),
-                    Kind::Struct => continue,
+                let (given, size) = match kind {
+                    Kind::Address => (ParameterKind::Integer, 8),
+                    Kind::Number(scalar, _) => (scalar.kind(), scalar.size()),
+                    Kind::Struct(None) => continue,
+                    Kind::Struct(Some(size)) => (ParameterKind::Unknown, *size),
                 };
+                let named = format!(
+                    "prepare: parameter #{index} (0-based) of kernel {}",
+                    function.name()
+                );
                 if size != parameter.size {
                     return Err(logic(format!(
-                        "prepare: parameter #{index} (0-based) of kernel {} has {} bytes, and its type {size}",
-                        function.name(),
+                        "{named} has {} bytes, and its type {size}",
                         parameter.size
+                    )));
+                }
+                if !parameter.kind.takes(given) {
+                    return Err(logic(format!(
+                        "{named} is {}, and its type {}",
+                        parameter.kind.describe(size),
+                        given.describe(size)
                     )));
                 }
             }
@@ -152,6 +145,10 @@ impl Prepared {
                     continue;
                 }
             };
+            if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>() {
+                // NumPy would read them.
+                return Err(refused(index, &value, "a number"));
+            }
             let number = class.call1((&value,)).map_err(|error| {
                 let text = format!("parameter #{index} (0-based) of the prepared call: {error}");
                 let named = logic(text);
@@ -165,27 +162,25 @@ impl Prepared {
     }
 }
 
+fn refused(index: usize, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
+    logic(format!(
+        "parameter #{index} (0-based) of the prepared call is {}, expected {expected}",
+        shown(value)
+    ))
+}
+
 /// Refuses what is no integer, or a negative one for an unsigned parameter: NumPy would cut it off, or turn it over.
 fn check_integer(index: usize, value: &Bound<'_, PyAny>, unsigned: bool) -> PyResult<()> {
-    let refused = |expected: &str| {
-        let text = value
-            .repr()
-            .map_or_else(|_| String::from("?"), |text| text.to_string());
-        Err(logic(format!(
-            "parameter #{index} (0-based) of the prepared call is {}, expected {expected}",
-            shortened(&text)
-        )))
-    };
     if value.is_exact_instance_of::<PyInt>() {
         // One that is too large for 64 bits is refused later, or is not negative.
         return match value.extract::<i64>() {
-            Ok(..0) if unsigned => refused("an integer of 0 or more"),
+            Ok(..0) if unsigned => Err(refused(index, value, "an integer of 0 or more")),
             _ => Ok(()),
         };
     }
     match value.getattr_opt(intern!(value.py(), "__index__"))? {
         Some(_) => Ok(()),
-        None => refused("an integer"),
+        None => Err(refused(index, value, "an integer")),
     }
 }
 
@@ -211,6 +206,44 @@ fn keeps(value: &Bound<'_, PyAny>, scalar: Scalar, class: &Py<PyType>, sizes_kno
 fn number(py: Python<'_>, name: &str, scalar: Scalar) -> PyResult<Kind> {
     let class = py.import(intern!(py, "numpy"))?.getattr(name)?;
     Ok(Kind::Number(scalar, class.cast_into::<PyType>()?.unbind()))
+}
+
+/// The kinds that a string of letters names: a number before one repeats it, before an `s` it is the bytes of a struct.
+fn kinds_of(py: Python<'_>, text: &str, kinds: &mut Vec<Kind>) -> PyResult<()> {
+    let wrong = |what: String| PyValueError::new_err(format!("prepare: {what} in {text:?}"));
+    let mut digits = String::new();
+    for letter in text.chars() {
+        if letter.is_ascii_digit() {
+            digits.push(letter);
+            continue;
+        }
+        if letter.is_ascii_whitespace() && digits.is_empty() {
+            continue;
+        }
+        let count = match digits.as_str() {
+            "" => None,
+            number => Some(
+                number
+                    .parse()
+                    .ok()
+                    .filter(|count| (1..=MOST).contains(count))
+                    .ok_or_else(|| wrong(format!("{number} is no number of arguments")))?,
+            ),
+        };
+        digits.clear();
+        if letter == 's' {
+            kinds.push(Kind::Struct(count));
+            continue;
+        }
+        for _ in 0..count.unwrap_or(1) {
+            kinds.push(letter_kind(py, letter)?);
+        }
+    }
+    if digits.is_empty() {
+        Ok(())
+    } else {
+        Err(wrong(format!("no letter follows {digits}")))
+    }
 }
 
 fn letter_kind(py: Python<'_>, letter: char) -> PyResult<Kind> {
@@ -251,7 +284,7 @@ fn type_kind(item: &Bound<'_, PyAny>) -> PyResult<Kind> {
     Ok(match known {
         Some(scalar) => Kind::Number(scalar, class.cast_into::<PyType>()?.unbind()),
         None if kind == "O" => Kind::Address,
-        None => Kind::Struct,
+        None => Kind::Struct(None),
     })
 }
 

@@ -1,0 +1,167 @@
+//! Arguments that are structs, arrays, or addresses of memory.
+
+use std::sync::Arc;
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyInt};
+use ulib_device::launch::Arguments;
+use ulib_device::memory::managed_range;
+use ulib_device::module::ParameterKind;
+
+use super::values::{Needs, Place};
+use crate::cuda::errors::logic;
+use crate::cuda::memory::pointer::{Pointer, allocation_of};
+use crate::interop::dlpack;
+
+/// A struct, a bfloat16, and what else NumPy has of scalars or arrays of plain bytes.
+pub(super) fn push_bytes(
+    place: &Place<'_>,
+    object: &Bound<'_, PyAny>,
+    arguments: &mut Arguments,
+) -> PyResult<()> {
+    let py = object.py();
+    let dtype = object.getattr(intern!(py, "dtype"))?;
+    let kind: char = dtype.getattr(intern!(py, "kind"))?.extract()?;
+    let of_objects: bool = dtype.getattr(intern!(py, "hasobject"))?.extract()?;
+    if of_objects || !"biufcV".contains(kind) {
+        return Err(place.refused(object, &format!(" of dtype {dtype}, which no kernel takes")));
+    }
+    native(place, object, &dtype)?;
+    let of = match kind {
+        'b' | 'i' | 'u' => ParameterKind::Integer,
+        'f' => ParameterKind::Float,
+        'c' => ParameterKind::Struct,
+        _ => ParameterKind::Unknown,
+    };
+    let bytes = object.call_method0(intern!(py, "tobytes"))?;
+    let bytes = bytes.cast::<PyBytes>()?.as_bytes();
+    place.check(object, of, bytes.len())?;
+    arguments.push(bytes);
+    Ok(())
+}
+
+/// Refuses numbers whose bytes are in the other order.
+fn native(place: &Place<'_>, object: &Bound<'_, PyAny>, dtype: &Bound<'_, PyAny>) -> PyResult<()> {
+    if dtype
+        .getattr(intern!(object.py(), "isnative"))?
+        .is_truthy()?
+    {
+        return Ok(());
+    }
+    Err(place.refused(
+        object,
+        &format!(
+            " of dtype {dtype}, whose bytes are in the other order than the device's: \
+             a.astype(a.dtype.newbyteorder('=')) turns them round"
+        ),
+    ))
+}
+
+/// An array of the host: managed memory by its address, another one by value if it is as large as the parameter.
+pub(super) fn push_array(
+    place: &Place<'_>,
+    object: &Bound<'_, PyAny>,
+    arguments: &mut Arguments,
+) -> PyResult<()> {
+    let py = object.py();
+    let address: u64 = object
+        .getattr(intern!(py, "ctypes"))?
+        .getattr(intern!(py, "data"))?
+        .extract()?;
+    if managed_range(address).is_some() {
+        native(place, object, &object.getattr(intern!(py, "dtype"))?)?;
+        arguments.push(&address.to_ne_bytes());
+        return place.check_address(object);
+    }
+    let bytes: usize = object.getattr(intern!(py, "nbytes"))?.extract()?;
+    if place.size().is_some_and(|size| size != bytes) {
+        return Err(logic(format!(
+            "parameter #{} (0-based) of kernel {} has {} bytes, and the array of the host given for it {bytes}: arrays that \
+             kernels reach by address are those of the device and managed ones; In, Out and InOut copy",
+            place.index,
+            place.kernel,
+            place.size().unwrap_or(0)
+        )));
+    }
+    push_bytes(place, object, arguments)
+}
+
+/// Anything that stands for a place in device memory.
+pub(super) fn push_address(
+    place: &Place<'_>,
+    object: &Bound<'_, PyAny>,
+    arguments: &mut Arguments,
+    needs: &mut Needs,
+) -> PyResult<()> {
+    let py = object.py();
+    if let Some(data) = object.getattr_opt(intern!(py, "gpudata"))? {
+        if data.is_none() {
+            arguments.push(&[0; 8]);
+            return place.check_address(object);
+        }
+        if data.is_exact_instance_of::<PyInt>() {
+            // An array that begins somewhere in an allocation.
+            arguments.push(&data.extract::<u64>()?.to_ne_bytes());
+            needs.owners.extend(allocation_of(object)?);
+            return place.check_address(object);
+        }
+        return push_memory(place, &data, arguments, needs);
+    }
+    if let Some(interface) = object.getattr_opt(intern!(py, "__cuda_array_interface__"))?
+        && let Ok(interface) = interface.cast::<PyDict>()
+    {
+        let not_understood =
+            || place.refused(object, ", whose __cuda_array_interface__ is not understood");
+        let data = interface.get_item(intern!(py, "data"))?;
+        let data: Option<(u64, bool)> = data.and_then(|data| data.extract().ok());
+        let (address, _read_only) = data.ok_or_else(not_understood)?;
+        if let Some(stream) = interface.get_item(intern!(py, "stream"))?
+            && !stream.is_none()
+        {
+            let stream: usize = stream.extract().map_err(|_| not_understood())?;
+            if stream > 1 {
+                needs.after.push(stream);
+            }
+        }
+        arguments.push(&address.to_ne_bytes());
+        return place.check_address(object);
+    }
+    if object.hasattr(intern!(py, "__dlpack__"))? {
+        // Lent in the order of the default stream, on which the producer's work is over when others begin.
+        const LEGACY: i64 = 1;
+        let device = dlpack::import::device_of(object)?;
+        if !matches!(
+            device,
+            Some((dlpack::abi::CUDA | dlpack::abi::CUDA_MANAGED, _))
+        ) {
+            return Err(place.refused(object, ", whose data is not on a CUDA device"));
+        }
+        let taken = dlpack::import::take(object, LEGACY)?;
+        let address = taken.address().map_err(crate::cuda::errors::to_cuda)?;
+        needs.lent.push(taken);
+        needs.after.push(LEGACY as usize);
+        arguments.push(&address.to_ne_bytes());
+        return place.check_address(object);
+    }
+    match object.getattr_opt(intern!(py, "__index__"))? {
+        Some(_) => push_memory(place, object, arguments, needs),
+        None => Err(place.refused(object, "")),
+    }
+}
+
+/// What stands for device memory, and nothing else.
+pub(super) fn push_memory(
+    place: &Place<'_>,
+    object: &Bound<'_, PyAny>,
+    arguments: &mut Arguments,
+    needs: &mut Needs,
+) -> PyResult<()> {
+    let pointer = Pointer::of("launch", "an argument", object)?;
+    arguments.push(&pointer.address().to_ne_bytes());
+    if let Some(owner) = pointer.owner() {
+        needs.owners.push(Arc::clone(owner));
+    }
+    needs.imported.extend(pointer.imported().cloned());
+    place.check_address(object)
+}

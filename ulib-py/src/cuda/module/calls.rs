@@ -1,0 +1,355 @@
+//! Launches of a [`Function`]: plain, prepared, and of arguments that are packed already.
+#![allow(unsafe_code, reason = "launches kernels of the caller")]
+
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use ulib_core::Result;
+use ulib_device::graph::any_capture;
+use ulib_device::launch::{Arguments, Shape, launch_with};
+use ulib_device::{LaunchConfig, Stream};
+
+use super::function::Function;
+use super::values::{Needs, pack};
+use crate::args::Int;
+use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::cuda::kept::{Keeper, Object, token};
+use crate::cuda::memory::on::On;
+use crate::errors::shortened;
+
+/// What a call says besides its values.
+pub(super) struct Call<'a, 'py> {
+    pub(super) grid: Option<&'a Bound<'py, PyAny>>,
+    pub(super) block: Option<&'a Bound<'py, PyAny>>,
+    pub(super) stream: Option<&'a Bound<'py, PyAny>>,
+    pub(super) shared: Int,
+    pub(super) shape: Shape,
+    pub(super) texrefs: Option<&'a Bound<'py, PyAny>>,
+}
+
+impl Call<'_, '_> {
+    fn config(&self, function: &Function) -> PyResult<LaunchConfig> {
+        let block = match self.block.filter(|block| !block.is_none()) {
+            Some(block) => extents("block", block)?,
+            None => function
+                .usual_block()
+                .ok_or_else(|| PyValueError::new_err("must specify block size: block=(x, y, z)"))?,
+        };
+        Ok(LaunchConfig {
+            grid: self
+                .grid
+                .filter(|grid| !grid.is_none())
+                .map_or(Ok([1; 3]), |grid| extents("grid", grid))?,
+            block,
+            shared_bytes: shared_bytes(self.shared)?,
+        })
+    }
+}
+
+impl Function {
+    /// The values as the kernel takes them, and what has to live as long as they are used.
+    pub(crate) fn arguments(&self, args: &Bound<'_, PyTuple>) -> PyResult<(Arguments, Needs)> {
+        let (mut arguments, mut needs) = (Arguments::new(), Needs::default());
+        let parameters = self.function.parameters().cuda()?;
+        pack(&self.function, parameters, args, &mut arguments, &mut needs)?;
+        needs.without_handlers(self.function.name())?;
+        Ok((arguments, needs))
+    }
+
+    /// A plain call: the seconds of the kernel, if they are asked for.
+    pub(super) fn launch(
+        &self,
+        py: Python<'_>,
+        call: &Call<'_, '_>,
+        args: &Bound<'_, PyTuple>,
+        time_kernel: bool,
+    ) -> PyResult<Option<f64>> {
+        let (config, shape, stream) = (call.config(self)?, call.shape, call.stream);
+        let (mut arguments, mut needs) = (Arguments::new(), Needs::default());
+        let parameters = self.function.parameters().cuda()?;
+        pack(&self.function, parameters, args, &mut arguments, &mut needs)?;
+        let handlers = core::mem::take(&mut needs.handlers);
+        if time_kernel {
+            self.refuse_capture(py, stream, "time_kernel waits for the kernel")?;
+        }
+        if !handlers.is_empty() {
+            let what = "In, Out and InOut copy arrays of the host for one call, and wait for it";
+            self.refuse_capture(py, stream, what)?;
+        }
+        self.use_references(py, call.texrefs, stream)?;
+        let kept = any_capture().then(|| Object::new(args.as_any()));
+        let needs = Arc::new(needs);
+        let on = On::of("launch", stream)?;
+        for handler in &handlers {
+            handler.call_method1(py, intern!(py, "pre_call"), (stream,))?;
+        }
+        let wait = time_kernel || !handlers.is_empty();
+        let (stream_used, seconds) = py
+            .detach(|| {
+                let on = on.stream("launch", self.function.device())?;
+                if !time_kernel {
+                    self.start(&on, config, shape, &mut arguments, (needs, kept))?;
+                    return Ok((wait.then_some(on), None));
+                }
+                on.synchronize()?;
+                let begin = Instant::now();
+                self.start(&on, config, shape, &mut arguments, (needs, kept))?;
+                on.synchronize()?;
+                Ok((Some(on), Some(begin.elapsed().as_secs_f64())))
+            })
+            .cuda()?;
+        if !handlers.is_empty() {
+            for handler in &handlers {
+                handler.call_method1(py, intern!(py, "post_call"), (stream,))?;
+            }
+            if let Some(used) = stream_used {
+                py.detach(|| used.synchronize()).cuda()?;
+            }
+        }
+        Ok(seconds)
+    }
+
+    /// Puts the kernel into the stream. Where that is captured, the graph keeps the kernel and all that it needs.
+    fn start(
+        &self,
+        stream: &Stream,
+        config: LaunchConfig,
+        shape: Shape,
+        arguments: &mut Arguments,
+        (needs, args): (Arc<Needs>, Option<Object>),
+    ) -> Result<()> {
+        let mut queue = || {
+            needs.order(stream)?;
+            // SAFETY: number, sizes and kinds of the arguments are checked as far as they are known; that the kernel does with them
+            // what it should is what everybody who calls one from Python relies on.
+            unsafe { launch_with(&self.function, stream, config, shape, arguments) }
+        };
+        let Some(args) = args else { return queue() };
+        let args = token(stream, Keeper::Object(args))?;
+        stream.queue_kept(|| (self.function.clone(), Arc::clone(&needs), args), queue)
+    }
+
+    /// Refuses what has to wait for the kernel, in a stream that nobody can wait for now.
+    pub(super) fn refuse_capture(
+        &self,
+        py: Python<'_>,
+        stream: Option<&Bound<'_, PyAny>>,
+        what: &str,
+    ) -> PyResult<()> {
+        let on = On::of("launch", stream)?;
+        let captured = py.detach(|| on.stream("launch", self.function.device())?.is_capturing());
+        match captured.cuda()? {
+            false => Ok(()),
+            true => Err(logic(format!(
+                "kernel {}: {what}, which cannot be in a stream that is being captured into a graph: the graph runs later, and again and again",
+                self.function.name()
+            ))),
+        }
+    }
+
+    /// A prepared call: the stream that it went to.
+    pub(super) fn launch_prepared(
+        &self,
+        py: Python<'_>,
+        call: &Call<'_, '_>,
+        values: &Bound<'_, PyTuple>,
+    ) -> PyResult<Stream> {
+        let prepared = self.prepared()?;
+        let config = call.config(self)?;
+        let (mut arguments, mut needs) = (Arguments::new(), Needs::default());
+        let parameters = self.function.parameters().cuda()?;
+        let converted = prepared.convert(py, values, parameters.is_some())?;
+        let values = converted.as_ref().unwrap_or(values);
+        pack(
+            &self.function,
+            parameters,
+            values,
+            &mut arguments,
+            &mut needs,
+        )?;
+        needs.without_handlers(self.function.name())?;
+        let kept = any_capture().then(|| Object::new(values.as_any()));
+        self.launch_in(py, call, config, &mut arguments, (needs, kept))
+    }
+
+    /// A call whose arguments lie in `packed` as the kernel has them.
+    pub(super) fn launch_packed(
+        &self,
+        py: Python<'_>,
+        call: &Call<'_, '_>,
+        packed: &[u8],
+    ) -> PyResult<()> {
+        let name = self.function.name();
+        let config = call.config(self)?;
+        let parameters = self.function.parameters().cuda()?.ok_or_else(|| {
+            logic(format!(
+                "kernel {name}: where its parameters lie is not known for this program and driver"
+            ))
+        })?;
+        let mut arguments = Arguments::new();
+        for parameter in parameters {
+            let end = parameter.offset + parameter.size;
+            let value = packed.get(parameter.offset..end).ok_or_else(|| {
+                logic(format!(
+                    "kernel {name} takes at least {end} bytes of arguments, and got {}",
+                    packed.len()
+                ))
+            })?;
+            arguments.push(value);
+        }
+        let kept = any_capture().then(|| Object::new(PyTuple::empty(py).as_any()));
+        self.launch_in(py, call, config, &mut arguments, (Needs::default(), kept))
+            .map(drop)
+    }
+
+    fn launch_in(
+        &self,
+        py: Python<'_>,
+        call: &Call<'_, '_>,
+        config: LaunchConfig,
+        arguments: &mut Arguments,
+        (needs, kept): (Needs, Option<Object>),
+    ) -> PyResult<Stream> {
+        self.use_references(py, None, call.stream)?;
+        let needs = Arc::new(needs);
+        let (on, shape) = (On::of("launch", call.stream)?, call.shape);
+        py.detach(|| {
+            let stream = on.stream("launch", self.function.device())?;
+            self.start(&stream, config, shape, arguments, (needs, kept))?;
+            Ok(stream)
+        })
+        .cuda()
+    }
+
+    /// Brings texture and surface references up to date, for a launch in `stream`.
+    fn use_references<'py>(
+        &self,
+        py: Python<'py>,
+        given: Option<&Bound<'py, PyAny>>,
+        stream: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
+        if let Some(given) = given.filter(|given| !given.is_none()) {
+            for reference in references_in(given)? {
+                reference.call_method1(py, intern!(py, "_use"), (stream,))?;
+            }
+        }
+        let always: Vec<Py<PyAny>> = {
+            let references = self
+                .references
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            references
+                .iter()
+                .map(|reference| reference.clone_ref(py))
+                .collect()
+        };
+        for reference in always {
+            reference.call_method1(py, intern!(py, "_use"), (stream,))?;
+        }
+        let of_module = self.of_module.get().all(py);
+        for reference in of_module {
+            reference.call_method1(py, intern!(py, "_use_if_bound"), (stream,))?;
+        }
+        Ok(())
+    }
+}
+
+/// One to three numbers, in a tuple or list, or one alone.
+pub(crate) fn extents(what: &str, given: &Bound<'_, PyAny>) -> PyResult<[u32; 3]> {
+    let number = |object: &Bound<'_, PyAny>| -> PyResult<u32> {
+        if let Ok(number) = object.extract::<u32>() {
+            return Ok(number);
+        }
+        let number = object.extract::<Int>().map_err(|_| {
+            PyTypeError::new_err(format!(
+                "launch: {what} is {given}, expected one to three integers"
+            ))
+        })?;
+        Err(logic(format!(
+            "launch: {what} has {number}, which is no number of blocks or threads"
+        )))
+    };
+    let mut sizes = [1_u32; 3];
+    let wrong = |count: usize| {
+        PyTypeError::new_err(format!(
+            "launch: {what} has {count} numbers, expected one to three"
+        ))
+    };
+    if let Ok(tuple) = given.cast::<PyTuple>() {
+        if tuple.is_empty() || tuple.len() > 3 {
+            return Err(wrong(tuple.len()));
+        }
+        for (slot, item) in sizes.iter_mut().zip(tuple.iter_borrowed()) {
+            *slot = number(&item)?;
+        }
+    } else if let Ok(list) = given.cast::<PyList>() {
+        if list.is_empty() || list.len() > 3 {
+            return Err(wrong(list.len()));
+        }
+        for (slot, item) in sizes.iter_mut().zip(list.iter()) {
+            *slot = number(&item)?;
+        }
+    } else {
+        sizes[0] = number(given)?;
+    }
+    Ok(sizes)
+}
+
+/// A number of bytes of shared memory.
+fn shared_bytes(given: Int) -> PyResult<u32> {
+    u32::try_from(given.0).map_err(|_| {
+        logic(format!(
+            "launch: shared is {given}, which is no number of bytes"
+        ))
+    })
+}
+
+/// The texture and surface references of a list.
+pub(super) fn references_in(given: &Bound<'_, PyAny>) -> PyResult<Vec<Py<PyAny>>> {
+    let all = no_list(given.try_iter(), || not_a_reference("texrefs is", given))?;
+    all.map(|reference| {
+        let reference = reference?;
+        check_reference("texrefs holds", &reference)?;
+        Ok(reference.unbind())
+    })
+    .collect()
+}
+
+/// Refuses what is no texture or surface reference.
+pub(super) fn check_reference(what: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
+    if object.hasattr(intern!(object.py(), "_use"))? {
+        Ok(())
+    } else {
+        Err(PyTypeError::new_err(not_a_reference(what, object)))
+    }
+}
+
+fn not_a_reference(what: &str, object: &Bound<'_, PyAny>) -> String {
+    format!(
+        "launch: {what} {}, expected references such as those of get_texref and get_surfref",
+        shown(object)
+    )
+}
+
+/// An iterator, or a `TypeError` with a message where an object has none. What an object raises of its own stays.
+pub(super) fn no_list<T>(found: PyResult<T>, message: impl FnOnce() -> String) -> PyResult<T> {
+    found.map_err(|error| {
+        Python::attach(|py| {
+            if error.is_instance_of::<PyTypeError>(py) {
+                PyTypeError::new_err(message())
+            } else {
+                error
+            }
+        })
+    })
+}
+
+/// An object in a message.
+pub(super) fn shown(object: &Bound<'_, PyAny>) -> String {
+    let text = object.repr().map(|text| text.to_string());
+    shortened(&text.unwrap_or_else(|_| String::from("an object")))
+}

@@ -1,0 +1,305 @@
+"""Launches: sizes, streams, copying arguments, prepared calls, threads."""
+
+import gc
+import struct
+import threading
+
+import numpy as np
+import pytest
+import uLib.cuda.driver as cuda
+from device_kernels import NOTHING, entry, kernel, sent
+from uLib.cuda.driver import In, InOut, Out
+
+
+def test_references_are_used_by_the_calls_that_name_them(gpu):
+    used = []
+
+    class Reference:
+        def _use(self, stream=None):
+            used.append(stream)
+            raise KeyError("used")
+
+    function = cuda.module_from_buffer(NOTHING).get_function("nothing")
+    stream = cuda.Stream()
+    with pytest.raises(KeyError):
+        function(block=(1, 1, 1), texrefs=[Reference()], stream=stream)
+    function.param_set_texref(Reference())
+    with pytest.raises(KeyError):
+        function(block=(1, 1, 1))
+    function.prepare("", texrefs=[Reference()])
+    with pytest.raises(KeyError):
+        function.prepared_async_call((1, 1), (1, 1, 1), stream)
+    assert used == [stream, None, stream]
+
+
+def test_sizes_of_blocks_and_grids_in_every_form(fake):
+    function = cuda.module_from_buffer(entry()).get_function("fakecuda_parameters")
+    for how in (
+        {"block": (2, 3, 4), "grid": (5, 6)},
+        {"block": [2, 3], "grid": [5]},
+        {"block": 8, "grid": np.int64(3)},
+        {"block": (np.int32(8), 1, 1), "grid": (1, 1, 1)},
+    ):
+        out = cuda.mem_alloc(8)
+        function(out, **how)
+    for how, error, message in (
+        ({}, ValueError, "must specify block size"),
+        ({"block": None}, ValueError, "must specify block size"),
+        ({"block": (1, 1, 1), "blok": 1}, ValueError, "unknown keyword arguments: .*blok"),
+        ({"block": ()}, TypeError, "block has 0 numbers"),
+        ({"block": (1, 1, 1, 1)}, TypeError, "block has 4 numbers"),
+        ({"block": (1.5, 1, 1)}, TypeError, "block"),
+        ({"block": (-1, 1, 1)}, cuda.LogicError, "block has -1"),
+        ({"block": (0, 1, 1)}, cuda.LogicError, "block.x is 0"),
+        ({"block": (2048, 1, 1)}, cuda.LogicError, "block.x is 2048"),
+        ({"block": (1, 1, 1), "grid": (1, 70000)}, cuda.LogicError, "grid.y is 70000"),
+        ({"block": (1, 1, 1), "shared": -1}, cuda.LogicError, "shared is -1"),
+        ({"block": (1, 1, 1), "shared": 1 << 20}, cuda.LogicError, "shared_bytes is 1048576"),
+        ({"block": (1, 1, 1), "cluster": (2, 1, 1)}, cuda.RuntimeError, "no clusters"),
+    ):
+        with pytest.raises(error, match=message):
+            function(out, **how)
+    function(out, block=(1, 1, 1), shared=99 << 10)
+    function(out, block=(1, 1, 1), cooperative=True)
+    assert fake.count("cuLaunchCooperativeKernel") == 1
+    cuda.Context.synchronize()
+
+
+def test_launches_go_where_they_are_told(fake):
+    import uLib
+
+    function = cuda.module_from_buffer(entry()).get_function("fakecuda_parameters")
+    stream = uLib.device.Stream()
+    out = cuda.mem_alloc(8)
+    assert function(out, block=(1, 1, 1), stream=stream) is None
+    stream.Synchronize()
+    seconds = function(out, block=(1, 1, 1), time_kernel=True)
+    assert isinstance(seconds, float) and seconds >= 0
+    with pytest.raises(TypeError, match="stream"):
+        function(out, block=(1, 1, 1), stream="fast")
+
+
+def test_in_out_and_inout_copy(fake):
+    """The kernel writes its own parameter, the address, to the array."""
+    function = cuda.module_from_buffer(entry()).get_function("fakecuda_parameters")
+    import uLib
+
+    for stream in (None, uLib.device.Stream()):
+        a = np.zeros(2, np.uint64)
+        handler = Out(a)
+        function(handler, block=(1, 1, 1), stream=stream)
+        assert a[0] == int(handler.get_device_alloc())
+        b = np.array([3, 4], np.uint64)
+        function(InOut(b), block=(1, 1, 1), stream=stream)
+        assert b[0] != 3 and b[1] == 4
+        c = np.array([3, 4], np.uint64)
+        handler = In(c)
+        function(handler, block=(1, 1, 1), stream=stream)
+        assert list(c) == [3, 4]
+        back = np.zeros_like(c)
+        cuda.memcpy_dtoh(back, handler.get_device_alloc())
+        assert back[0] == int(handler.get_device_alloc()) and back[1] == 4
+
+
+def test_a_handler_of_ones_own(fake):
+    function = cuda.module_from_buffer(entry()).get_function("fakecuda_parameters")
+    calls = []
+
+    class Handler(cuda.ArgumentHandler):
+        def pre_call(self, stream):
+            calls.append(("before", stream))
+
+        def post_call(self, stream):
+            calls.append(("after", stream))
+
+    a = np.zeros(4, np.uint64)
+    handler = Handler(a)
+    assert handler.array is a and handler.dev_alloc is None
+    function(handler, block=(1, 1, 1))
+    assert calls == [("before", None), ("after", None)]
+    assert handler.dev_alloc is handler.get_device_alloc()
+
+
+def test_prepared_calls(fake):
+    function = kernel(".f32 a", ".s32 b", ".u64 c", ".f64 d")
+    expected = struct.pack("<fiQd", 1.5, -2, 3, 4)
+    for types in (
+        "PfiPd",
+        ["P", np.float32, np.int32, np.intp, np.float64],
+        [np.uint64, np.dtype("f4"), np.dtype("i4"), object, float],
+    ):
+        assert function.prepare(types) is function
+        for values in ((1.5, -2, 3, 4.0), (np.float32(1.5), np.int32(-2), np.uint64(3), 4)):
+            for call in (
+                lambda *v: function.prepared_call((1, 1), (1, 1, 1), *v),
+                lambda *v: function.prepared_async_call((1, 1), (1, 1, 1), None, *v, shared_size=16),
+                lambda *v: function.prepared_timed_call((1, 1), (1, 1, 1), *v)(),
+            ):
+                out = cuda.mem_alloc(40)
+                seconds = call(out, *values)
+                assert seconds is None or seconds >= 0
+                cuda.Context.synchronize()
+                got = np.zeros(40, np.uint8)
+                cuda.memcpy_dtoh(got, out)
+                assert got[8:12].tobytes() == expected[:4] and got[12:16].tobytes() == expected[4:8]
+                assert got[16:32].tobytes() == expected[8:]
+    with pytest.raises(cuda.LogicError, match="takes 5 arguments, and got 2"):
+        function.prepared_call((1, 1), (1, 1, 1), out, 1)
+    for wrong in ("1.5", b"1.5", np.str_("1.5")):
+        with pytest.raises(cuda.LogicError, match=r"parameter #1 \(0-based\) .*, expected a number"):
+            function.prepared_call((1, 1), (1, 1, 1), out, wrong, 3, 3, 4.0)
+    for wrong in (1.9, np.float32(3.7), "12", None):
+        with pytest.raises(cuda.LogicError, match=r"parameter #2 \(0-based\) .*, expected an integer"):
+            function.prepared_call((1, 1), (1, 1, 1), out, 1.5, wrong, 3, 4.0)
+    function.prepare("PfIQd")
+    with pytest.raises(cuda.LogicError, match="is -1, expected an integer of 0 or more"):
+        function.prepared_call((1, 1), (1, 1, 1), out, 1.5, -1, 3, 4.0)
+    with pytest.raises(cuda.LogicError, match="takes 5 arguments, and 2 types are given"):
+        function.prepare("Pf")
+    with pytest.raises(cuda.LogicError, match=r"parameter #1 \(0-based\) .* has 4 bytes, and its type 8"):
+        function.prepare("PdiPd")
+    with pytest.raises(cuda.LogicError, match=r"#1 \(0-based\) .* is a floating-point number of 4 bytes, and its type an integer of 4 bytes"):
+        function.prepare("PIiPd")
+    with pytest.raises(cuda.LogicError, match=r"#4 \(0-based\) .* is a floating-point number of 8 bytes, and its type an integer"):
+        function.prepare("PfiPP")
+    with pytest.raises(ValueError, match="'x' is no type"):
+        function.prepare("Pxxxx")
+    fresh = kernel(".f32 a")
+    with pytest.raises(cuda.LogicError, match="prepare was not called"):
+        fresh.prepared_call((1, 1), (1, 1, 1), out, 1)
+    with pytest.raises(cuda.LogicError, match="takes no In, Out"):
+        fresh.prepare("Pf").prepared_call((1, 1), (1, 1, 1), In(np.zeros(3)), 1.0)
+
+
+def test_memory_of_a_launch_is_kept_until_it_has_run(fake):
+    """Freed right behind the launch, while the stream has not begun."""
+    import uLib
+
+    fake("deferred 1")
+    stream = uLib.device.Stream()
+    function = cuda.module_from_buffer(entry()).get_function("fakecuda_parameters")
+    out = cuda.mem_alloc(8)
+    function(out, block=(1, 1, 1), stream=stream)
+    del out
+    gc.collect()
+    stream.Synchronize()
+
+
+def test_functions_are_called_from_many_threads(fake):
+    function = kernel(".u64 x")
+    failures = []
+
+    def work(number):
+        try:
+            for n in range(20):
+                assert struct.unpack("<Q", sent(function, number * 1000 + n, size=16)) == (number * 1000 + n,)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_strings_of_types(fake):
+    three = kernel(".u32 a", ".u32 b", ".u32 c")
+    three.prepare("P3I").prepared_call((1, 1), (1, 1, 1), cuda.mem_alloc(20), 1, 2, 3)
+    three.prepare("P 2I I")
+    struct_of_12 = kernel(".align 4 .b8 s[12]")
+    struct_of_12.prepare("P12s").prepared_call((1, 1), (1, 1, 1), cuda.mem_alloc(20), np.arange(3, dtype=np.int32))
+    struct_of_12.prepare("Ps")
+    cuda.Context.synchronize()
+    for types, message in (
+        ("PI4", 'no letter follows 4 in "PI4"'),
+        ("P0I", "0 is no number of arguments"),
+        ("P99999999999999999999I", "99999999999999999999 is no number of arguments"),
+        ("P5000I", "5000 is no number of arguments"),
+        ("P4 I", "' ' is no type"),
+        ("<PIII", "'<' is no type"),
+        ("PIIé", "'é' is no type"),
+        ("P2I", "takes 4 arguments, and 3 types are given"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            three.prepare(types)
+    with pytest.raises(cuda.LogicError, match="has 12 bytes, and its type 8"):
+        struct_of_12.prepare("P8s")
+    with pytest.raises(TypeError, match="prepare: the types are 5, expected a string or a list"):
+        three.prepare(5)
+
+
+def test_arguments_that_are_packed_already(fake):
+    function = kernel(".u8 a", ".f64 b")
+    out = cuda.mem_alloc(24)
+    packed = struct.pack("QBxxxxxxxd", int(out), 7, 1.5)
+    for buf in (packed, bytearray(packed), np.frombuffer(packed, np.uint8)):
+        function._launch_kernel((1, 1), (1, 1, 1), buf, 0, None)
+        cuda.Context.synchronize()
+        got = np.zeros(24, np.uint8)
+        cuda.memcpy_dtoh(got, out)
+        assert got[8] == 7 and struct.unpack("d", got[16:]) == (1.5,)
+    with pytest.raises(cuda.LogicError, match="takes at least 24 bytes of arguments, and got 23"):
+        function._launch_kernel((1, 1), (1, 1, 1), packed[:23], 0, None)
+    with pytest.raises(TypeError, match="launch: buf is 5, expected bytes"):
+        function._launch_kernel((1, 1), (1, 1, 1), 5, 0, None)
+
+
+def test_a_block_for_calls_that_say_none(fake):
+    function = kernel()
+    out = cuda.mem_alloc(8)
+    with pytest.raises(ValueError, match="must specify block size"):
+        function(out)
+    function._set_block_shape(32, 2, 1)
+    function(out)
+    cuda.Context.synchronize()
+    function._set_block_shape(4096, 1, 1)
+    with pytest.raises(cuda.LogicError, match="block.x is 4096"):
+        function(out)
+    for wrong in ((), (1, 2, 3, 4), ("a",), (-1,)):
+        with pytest.raises((TypeError, cuda.LogicError), match="block"):
+            function._set_block_shape(*wrong)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda f, out: f(out, block=(1, 1, 1), texrefs=[5]), TypeError, "launch: texrefs holds 5, expected references"),
+        (lambda f, out: f(out, block=(1, 1, 1), texrefs=5), TypeError, "launch: texrefs is 5, expected references"),
+        (lambda f, out: f.prepare("P", texrefs=[None]), TypeError, "launch: texrefs holds None"),
+        (lambda f, out: f.param_set_texref("tex"), TypeError, "the texture reference is 'tex'"),
+        (lambda f, out: f.prepare("P").prepared_call(1, 1, out, shared_size=-1), cuda.LogicError, "shared is -1"),
+        (lambda f, out: f.prepare("P").prepared_call(1, 1, out, shared_size=2**40), cuda.LogicError, "shared is 1099511627776"),
+        (lambda f, out: f.set_attribute(8, 2**31), cuda.LogicError, "value is 2147483648, which is out of range"),
+        (lambda f, out: f.get_attribute("regs"), TypeError, "expected a function_attribute or a number, got 'regs'"),
+        (lambda f, out: f.get_attribute(-1), cuda.LogicError, "-1 is no attribute"),
+        (lambda f, out: f.max_active_blocks_per_multiprocessor(-1), cuda.LogicError, "block_size is -1"),
+        (lambda f, out: f.max_potential_block_size(2**70), cuda.LogicError, "dynamic_smem_size is"),
+        (lambda f, out: f.max_potential_block_size(0, -5), cuda.LogicError, "block_size_limit is -5"),
+        (lambda f, out: cuda.module_from_buffer(5), TypeError, "module_from_buffer: buffer is 5, expected bytes"),
+        (lambda f, out: cuda.module_from_buffer(NOTHING, [5]), TypeError, "options: 5 is no pair"),
+        (lambda f, out: cuda.module_from_buffer(NOTHING, 5), TypeError, "options: 5 is no pair"),
+        (lambda f, out: cuda.module_from_buffer(NOTHING, [(1, "x")]), TypeError, "is no pair of a jit_option and a number"),
+        (lambda f, out: cuda.module_from_buffer(NOTHING, [(-1, 0)]), cuda.LogicError, "options: -1 is no jit_option"),
+        (lambda f, out: cuda.module_from_buffer(NOTHING, [(0, -1)]), cuda.LogicError, "options: -1 is no value"),
+        (lambda f, out: cuda.Linker().add_data([], cuda.jit_input_type.PTX), TypeError, r"Linker.add_data: data is \[\]"),
+        (lambda f, out: cuda.Linker().add_data(NOTHING, "ptx"), TypeError, "'ptx' is no jit_input_type"),
+    ],
+)
+def test_wrong_calls_are_named(fake, call, error, message):
+    with pytest.raises(error, match=message):
+        call(kernel(), cuda.mem_alloc(8))
+    assert fake.count("cuLaunchKernel") == 0
+
+
+def test_what_an_object_raises_stays(fake):
+    class Broken:
+        def __iter__(self):
+            raise KeyError("broken")
+
+    function = kernel()
+    with pytest.raises(KeyError, match="broken"):
+        function.prepare(Broken())
+    with pytest.raises(KeyError, match="broken"):
+        function(cuda.mem_alloc(8), block=(1, 1, 1), texrefs=Broken())
