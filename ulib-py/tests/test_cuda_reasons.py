@@ -199,6 +199,12 @@ def test_8_arrays_come_and_go_by_the_protocols(gpu):
     back = np.zeros(6, np.float32)
     cuda.memcpy_dtoh(back, block)
     assert list(back) == list(range(6))
+    # By DLPack, in and out: the memory is shared.
+    adopted = gpuarray.from_dlpack(block)
+    assert list(adopted.get()) == list(range(6))
+    again = gpuarray.from_dlpack(array)
+    again.fill(7)
+    assert (array.get() == 7).all() and array.__dlpack_device__() == (2, 0)
     # Page-locked memory by the buffer protocol.
     locked = cuda.pagelocked_zeros(8, np.uint8)
     memoryview(locked.base)[2:4] = b"ab"
