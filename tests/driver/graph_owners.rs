@@ -66,6 +66,36 @@ fn memory_that_a_graph_uses_is_given_back_with_the_graph() {
 }
 
 #[test]
+fn a_graph_that_is_part_of_another_one_is_kept_by_it() {
+    let Some(_turn) = common::gpu() else { return };
+    let stream = Stream::non_blocking(&device()).unwrap();
+    let before = held();
+    let (from, to, out) = (
+        memory(&stream, 64),
+        memory(&stream, 64),
+        memory(&stream, 64),
+    );
+    copy::upload(&from, 0, &[7; 64], &stream).unwrap();
+    let mut inner = copying(&stream, &to, &from).instantiate().unwrap();
+    let capture = stream.capture().unwrap();
+    inner.launch(&stream).unwrap();
+    copy::copy_device(&out, 0, &to, 0, 64, &stream).unwrap();
+    let graph = capture.finish().unwrap();
+    inner.close().unwrap();
+    drop((from, to));
+    assert_eq!(held(), before + 192);
+    let mut outer = graph.instantiate().unwrap();
+    drop(graph);
+    outer.launch(&stream).unwrap();
+    let mut back = [0; 64];
+    copy::download(&out, 0, &mut back, &stream).unwrap();
+    assert_eq!(back, [7; 64]);
+    drop((outer, out));
+    assert_eq!(held(), before);
+    assert!(device().errors().is_empty());
+}
+
+#[test]
 fn memory_that_an_abandoned_capture_used_is_given_back() {
     let Some(_turn) = common::gpu() else { return };
     let stream = Stream::non_blocking(&device()).unwrap();
@@ -124,6 +154,34 @@ fn a_capture_ends_on_any_thread() {
     let mut ready = graph.join().unwrap().instantiate().unwrap();
     ready.launch(&stream).unwrap();
     assert_eq!(memory.first_byte(&stream), 8);
+    assert!(device().errors().is_empty());
+}
+
+#[test]
+fn a_capture_is_ended_though_the_first_attempt_fails() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    let stream = Stream::new(&device()).unwrap();
+    let memory = Memory::new(&device(), 64);
+    for finish in [false, true] {
+        let capture = stream.capture().unwrap();
+        memory.fill(7, &stream);
+        session.fail("cuStreamEndCapture", 1, 999);
+        match finish {
+            true => drop(capture.finish().unwrap_err()),
+            false => drop(capture),
+        }
+        session.fail_nothing();
+        assert!(!stream.is_capturing().unwrap());
+        device().synchronize().unwrap();
+    }
+    drop(stream);
+    let graphs = session.live();
+    let graphs = graphs
+        .iter()
+        .filter(|live| live.kind == fakecuda::Kind::Graph);
+    assert_eq!(graphs.count(), 0);
     assert!(device().errors().is_empty());
 }
 

@@ -309,6 +309,28 @@ def test_an_update_lets_the_arguments_before_go(write):
     assert gone[1]() is None
 
 
+def test_blocks_of_operations_live_as_long_as_the_graph(stream):
+    block = uLib.FloatCollection([1.0, 2.0, 3.0])
+    assert block.SetPreferredDevice("Device")
+    block.Scale(1.0)
+    before = counts()["allocations"]
+    with stream.capture() as graph:
+        block.Scale(2.0)
+    ready = graph.instantiate()
+    del graph, block
+    assert counts()["allocations"] == before
+    # What were given out again would be scaled, too.
+    others = [uLib.FloatCollection([1.0, 1.0, 1.0]) for _ in range(5)]
+    for other in others:
+        assert other.SetPreferredDevice("Device")
+        other.Scale(1.0)
+    ready.launch(stream)
+    stream.synchronize()
+    assert all(list(other) == [1.0, 1.0, 1.0] for other in others)
+    del others, other, ready
+    assert counts()["allocations"] == before - 1
+
+
 # The ends of captures
 
 

@@ -194,7 +194,12 @@ impl Drop for Capture<'_> {
         }
         let spoilt = |error: &Error| matches!(error.kind(), ErrorKind::Driver { code, .. } if *code == INVALIDATED);
         let device = self.stream.device().clone();
-        match self.end() {
+        // Tried twice: a capture that is not ended is in everybody's way for good.
+        let ended = match self.end() {
+            Err(first) if self.open => self.end().map_err(|_| first),
+            ended => ended,
+        };
+        match ended {
             // A graph that nobody wanted.
             Ok(raw) => drop(Inner {
                 device,

@@ -155,7 +155,7 @@ impl<'m> GraphExec<'m> {
     }
 
     /// Puts all its work into `stream` and returns without waiting for it. Launches of one graph run one after another, in
-    /// whichever streams.
+    /// whichever streams. In a stream that is being captured it becomes a part of that graph.
     ///
     /// # Errors
     /// Kind `InvalidArgument` when the stream belongs to another device; whatever the driver says, which includes the failure
@@ -168,15 +168,21 @@ impl<'m> GraphExec<'m> {
         let call = table
             .cuGraphLaunch
             .ok_or_else(|| missing_entry("cuGraphLaunch", "10.0"))?;
+        // A launch that becomes a part of another graph is not one that can be waited for, and its work is copied there.
+        let captured = stream.keep_in_capture(|| self.owners())? || stream.is_capturing()?;
         // Known before the launch, so that whatever fails after it is waited for.
         let known = self.uses.iter().position(|used| used.stream == *stream);
-        let at = known.unwrap_or_else(|| {
-            self.uses.push(Use {
-                stream: stream.clone(),
-                after: None,
-            });
-            self.uses.len() - 1
-        });
+        let at = match known {
+            _ if captured => None,
+            None => {
+                self.uses.push(Use {
+                    stream: stream.clone(),
+                    after: None,
+                });
+                Some(self.uses.len() - 1)
+            }
+            known => known,
+        };
         let name = "a graph";
         device
             .recent()
@@ -184,10 +190,14 @@ impl<'m> GraphExec<'m> {
         // SAFETY: the context is current by the guard; both are alive; what the work uses is kept, or borrowed for `'m`.
         let status = unsafe { call(self.handle(), stream.handle()) };
         check(table, "cuGraphLaunch", status)?;
-        guard::launched(stream, &context, || {
-            format!("a graph on stream {:#x}", stream.handle() as usize)
-        });
-        if !stream.is_kept() {
+        if !captured {
+            guard::launched(stream, &context, || {
+                format!("a graph on stream {:#x}", stream.handle() as usize)
+            });
+        }
+        if let Some(at) = at
+            && !stream.is_kept()
+        {
             let after = match self.uses[at].after.take() {
                 Some(event) if Arc::strong_count(&event) == 1 => event,
                 _ => Arc::new(Event::new(&device)?),
@@ -196,6 +206,21 @@ impl<'m> GraphExec<'m> {
             self.uses[at].after = Some(after);
         }
         Ok(())
+    }
+
+    /// What keeps what its work uses.
+    fn owners(&self) -> impl Any + Send + Sync + use<> {
+        let parts = |ready: &Ready| {
+            ready
+                .parts
+                .iter()
+                .map(|(_, part)| Arc::clone(part))
+                .collect()
+        };
+        let owners = |ready: &Ready| -> (Arc<Kept>, Vec<Arc<Part>>) {
+            (Arc::clone(&ready.kept), parts(ready))
+        };
+        self.inner.as_ref().map(owners)
     }
 
     /// Whether all launches so far are done; false where the driver does not tell. Does not wait.

@@ -133,7 +133,10 @@ impl Registered {
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        captures().remove(&self.0);
+        // Numbers are never used again. In a forked child the lock may be another thread's for ever.
+        if let Ok(mut captures) = CAPTURES.try_lock() {
+            captures.remove(&self.0);
+        }
     }
 }
 
