@@ -65,10 +65,10 @@ def module():
 
 
 def function():
-    owner = Owner()
-    owner.function = cuda.module_from_buffer(PTX.encode()).get_function("fakecuda_parameters")
-    owner.function.param_set_texref(owner)
-    return owner
+    reference = cuda.TextureReference()
+    reference.function = cuda.module_from_buffer(PTX.encode()).get_function("fakecuda_parameters")
+    reference.function.param_set_texref(reference)
+    return reference
 
 
 def function_of_a_reference():
