@@ -114,6 +114,8 @@ Function.get_attribute(attribute)
 Function.set_attribute(attribute, value)
 Function.set_cache_config(config)
 Function.param_set_texref(texref)
+Function._launch_kernel(grid, block, buf, shared, stream)
+Function._set_block_shape(*bs)
 ArgumentHandler(ary)
 ArgumentHandler.get_device_alloc()
 ArgumentHandler.pre_call(stream)
@@ -237,6 +239,10 @@ PageLockedAllocator(flags=0)
 PooledDeviceAllocation
 PooledHostAllocation
 bitlog2(n)
+get_curand_version()
+_get_direction_vectors(set, dst, count)
+_get_scramble_constants32(dst, count)
+_get_scramble_constants64(dst, count)
 SourceModule(source, nvcc=None, options=None, keep=False, no_extern_c=False, arch=None, code=None, cache_dir=None, include_dirs=None)
 """,
     "uLib.cuda.compiler": """
@@ -283,6 +289,7 @@ PooledDeviceAllocation.__index__()
 PooledDeviceAllocation.__len__()
 PooledHostAllocation
 PooledHostAllocation.free()
+PooledHostAllocation.get_flags()
 PageLockedAllocator(flags=0)
 bitlog2(n)
 DebugMemoryPool(interactive=True, logfile=None)
