@@ -24,9 +24,10 @@ for stream in (made["stream"], cuda.Stream.legacy()):
 
 
 def run(python, code, **how):
-    """A program that finds the modules of the tests."""
+    """A program that finds the modules of the tests. Of forks beside threads, which newer Pythons warn of, it may make some."""
     folders = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return python(BEGIN + code, PYTHONPATH=os.pathsep.join(folders), timeout=60, **how)
+    how |= {"PYTHONPATH": os.pathsep.join(folders), "PYTHONWARNINGS": "ignore::DeprecationWarning"}
+    return python(BEGIN + code, timeout=60, **how)
 
 
 EXITS = {

@@ -99,8 +99,10 @@ def test_a_capture_is_entered_once(stream):
     with capture:
         with pytest.raises(cuda.LogicError, match="already"):
             capture.__enter__()
-        with pytest.raises(cuda.LogicError, match="cuStreamBeginCapture"):
+        with pytest.raises(cuda.LogicError, match="captured already"):
             stream.capture().__enter__()
+        with pytest.raises(cuda.LogicError, match="the question would spoil that"):
+            _ = stream.flags
     with pytest.raises(cuda.LogicError, match="already"):
         capture.__enter__()
 

@@ -1,7 +1,7 @@
 //! The primary context and the guard that makes it current.
 
 use super::{Device, Inner};
-use crate::driver::{Driver, check, forked, relaxed_capture};
+use crate::driver::{Driver, Visit, check, forked, relaxed_capture, watch_for_the_end};
 use crate::graph::captures_on;
 use crate::memory::guard::{self, Lifted};
 use crate::stream::{self, Stream};
@@ -27,8 +27,9 @@ pub struct ContextGuard {
     restore: Option<CUcontext>,
     /// Current contexts are a property of the thread.
     this_thread: PhantomData<*const ()>,
-    /// What happens under it are calls of the driver. Dropped last.
+    /// What happens under it are calls of the driver. These are dropped last.
     _lifted: Lifted,
+    _visit: Visit,
 }
 
 thread_local! {
@@ -48,6 +49,7 @@ impl Device {
     /// # Errors
     /// Whatever the driver says; kind `Forked` in a forked child.
     pub fn bind(&self) -> Result<ContextGuard> {
+        let visit = Visit::begin();
         let lifted = Lifted::new();
         let context = self.context()?;
         BOUND.set(Some(self.0));
@@ -61,6 +63,7 @@ impl Device {
             restore: None,
             this_thread: PhantomData,
             _lifted: lifted,
+            _visit: visit,
         };
         if current != context {
             // SAFETY: the primary context was retained by `context` and is never released.
@@ -143,6 +146,7 @@ impl Device {
         // SAFETY: the device handle came from the driver; the call writes one pointer.
         let status = unsafe { (table.cuDevicePrimaryCtxRetain)(&raw mut context, self.0.raw) };
         check(table, "cuDevicePrimaryCtxRetain", status)?;
+        watch_for_the_end();
         Ok(*self.0.context.get_or_init(|| context as usize) as CUcontext)
     }
 }

@@ -13,12 +13,14 @@
 )]
 
 mod capture;
+mod ending;
 mod fork;
 mod loader;
 mod status;
 mod unavailable;
 
 pub use capture::relaxed_capture;
+pub(crate) use ending::{Visit, watch_for_the_end};
 pub use fork::forked;
 pub use loader::DRIVER_VARIABLE;
 pub(crate) use loader::{file_of, loader_words, lookup};

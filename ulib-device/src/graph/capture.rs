@@ -83,6 +83,12 @@ impl Stream {
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         // Of captures that begin at once none may mark the default stream when another one is in its way.
         let beginning = BEGINNING.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_legacy() && self.is_capturing()? {
+            return Err(Error::busy(
+                "capture",
+                "the stream is being captured already",
+            ));
+        }
         let start = Start::of(self)?;
         // SAFETY: the context is current by the guard; the stream is alive by the borrow.
         let status = unsafe { begin(self.handle(), mode) };

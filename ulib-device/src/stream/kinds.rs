@@ -5,7 +5,7 @@ use crate::Device;
 use crate::driver::{check, missing_entry};
 use crate::sys::CUstream_flags;
 use core::ffi::{c_int, c_uint};
-use ulib_core::Result;
+use ulib_core::{Error, Result};
 
 /// Whether a stream is ordered with the default stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,9 +39,15 @@ impl Stream {
     /// What kind it is.
     ///
     /// # Errors
-    /// Kind `Unavailable` where the driver does not tell; whatever it says; kind `Forked` in a forked child.
+    /// Kind `Busy` while the stream is being captured, since the question would spoil the capture; `Unavailable` where the driver
+    /// does not tell; whatever it says; kind `Forked` in a forked child.
     pub fn kind(&self) -> Result<StreamKind> {
-        let _context = self.device().bind()?;
+        let context = self.device().bind()?;
+        if self.is_capturing_in(&context)? {
+            let reason =
+                "the stream is being captured into a graph, and the question would spoil that";
+            return Err(Error::busy("Stream::kind", reason));
+        }
         let table = self.table();
         let call = table
             .cuStreamGetFlags

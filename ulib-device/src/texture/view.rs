@@ -174,7 +174,12 @@ impl View {
         // SAFETY: an all-zero structure is a valid value of it.
         #[allow(unsafe_code, reason = "a structure of numbers")]
         let mut raw: CUDA_RESOURCE_VIEW_DESC = unsafe { core::mem::zeroed() };
-        raw.format = self.format.raw()?;
+        // The driver knows no view that leaves the format to the array.
+        raw.format = match self.format {
+            ViewFormat::Own => ViewFormat::Texels(own.format, own.channels),
+            format => format,
+        }
+        .raw()?;
         raw.width = own.width * scale;
         raw.height = own.height * scale;
         raw.depth = own.depth;

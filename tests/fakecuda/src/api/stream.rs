@@ -172,6 +172,7 @@ entries! {
 
     fn cuStreamGetFlags[flags](stream: CUstream, flags: *mut c_uint) Context |call| {
         let handle = meant(call, stream)?;
+        refuse_capturing(call, handle)?;
         flags.put(call.streams[&handle].flags)
     }
 

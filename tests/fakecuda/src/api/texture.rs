@@ -92,7 +92,6 @@ fn check_view(
     // Numbers from 1 on are three of each: 8, 16 and 32 bits unsigned and signed, half, float; those from 25 on are blocks.
     const NUMBERS: [u32; 8] = [1, 8, 2, 9, 3, 10, 16, 32];
     let (format, scale, texel) = match number {
-        0 => (own.Format, 1, texel_of(own.Format, own.NumChannels)?),
         1..25 => {
             let format = CUarray_format(NUMBERS[(number as usize - 1) / 3]);
             (format, 1, texel_of(format, 1 << ((number - 1) % 3))?)
