@@ -512,3 +512,19 @@ def test_blocks_in_use_are_waited_for(gpu):
     graph.instantiate().launch(one)
     for used in (block, second):
         assert (cuda.from_device(used, 64, np.uint8) == 2).all()
+
+
+def test_a_graph_is_not_launched_into_a_capture_which_goes_on(stream):
+    memory = cuda.mem_alloc(64)
+    with stream.capture() as inner:
+        cuda.memset_d8_async(memory, 7, 64, stream)
+    ready = inner.instantiate()
+    with stream.capture() as outer:
+        with pytest.raises(cuda.LogicError, match="GraphExec::launch: the stream is being captured"):
+            ready.launch(stream)
+        cuda.memset_d8_async(memory, 8, 64, stream)
+    assert outer.node_kinds == ["fill"]
+    ready.launch(stream)
+    outer.instantiate().launch(stream)
+    stream.synchronize()
+    assert (cuda.from_device(memory, 64, np.uint8) == 8).all()

@@ -155,10 +155,11 @@ impl<'m> GraphExec<'m> {
     }
 
     /// Puts all its work into `stream` and returns without waiting for it. Launches of one graph run one after another, in
-    /// whichever streams. In a stream that is being captured it becomes a part of that graph.
+    /// whichever streams.
     ///
     /// # Errors
-    /// Kind `InvalidArgument` when the stream belongs to another device; whatever the driver says, which includes the failure
+    /// Kind `InvalidArgument` when the stream belongs to another device; `Busy` while it is being captured, which stays unharmed:
+    /// drivers do not take a launch for a part of another graph; whatever the driver says, which includes the failure
     /// of any kernel before; kind `Forked` in a forked child.
     pub fn launch(&mut self, stream: &Stream) -> Result<()> {
         let device = self.device().clone();
@@ -168,21 +169,19 @@ impl<'m> GraphExec<'m> {
         let call = table
             .cuGraphLaunch
             .ok_or_else(|| missing_entry("cuGraphLaunch", "10.0"))?;
-        // A launch that becomes a part of another graph is not one that can be waited for, and its work is copied there.
-        let captured = stream.keep_in_capture(|| self.owners())? || stream.is_capturing()?;
+        if stream.is_capturing_in(&context)? {
+            let reason = "the stream is being captured, and launching a graph cannot become part of another one";
+            return Err(Error::busy("GraphExec::launch", reason));
+        }
         // Known before the launch, so that whatever fails after it is waited for.
         let known = self.uses.iter().position(|used| used.stream == *stream);
-        let at = match known {
-            _ if captured => None,
-            None => {
-                self.uses.push(Use {
-                    stream: stream.clone(),
-                    after: None,
-                });
-                Some(self.uses.len() - 1)
-            }
-            known => known,
-        };
+        let at = known.unwrap_or_else(|| {
+            self.uses.push(Use {
+                stream: stream.clone(),
+                after: None,
+            });
+            self.uses.len() - 1
+        });
         let name = "a graph";
         device
             .recent()
@@ -190,14 +189,10 @@ impl<'m> GraphExec<'m> {
         // SAFETY: the context is current by the guard; both are alive; what the work uses is kept, or borrowed for `'m`.
         let status = unsafe { call(self.handle(), stream.handle()) };
         check(table, "cuGraphLaunch", status)?;
-        if !captured {
-            guard::launched(stream, &context, || {
-                format!("a graph on stream {:#x}", stream.handle() as usize)
-            });
-        }
-        if let Some(at) = at
-            && !stream.is_kept()
-        {
+        guard::launched(stream, &context, || {
+            format!("a graph on stream {:#x}", stream.handle() as usize)
+        });
+        if !stream.is_kept() {
             let after = match self.uses[at].after.take() {
                 Some(event) if Arc::strong_count(&event) == 1 => event,
                 _ => Arc::new(Event::new(&device)?),
@@ -206,21 +201,6 @@ impl<'m> GraphExec<'m> {
             self.uses[at].after = Some(after);
         }
         Ok(())
-    }
-
-    /// What keeps what its work uses.
-    fn owners(&self) -> impl Any + Send + Sync + use<> {
-        let parts = |ready: &Ready| {
-            ready
-                .parts
-                .iter()
-                .map(|(_, part)| Arc::clone(part))
-                .collect()
-        };
-        let owners = |ready: &Ready| -> (Arc<Kept>, Vec<Arc<Part>>) {
-            (Arc::clone(&ready.kept), parts(ready))
-        };
-        self.inner.as_ref().map(owners)
     }
 
     /// Whether all launches so far are done; false where the driver does not tell. Does not wait.

@@ -223,6 +223,7 @@ entries! {
     fn cuGraphLaunch[](exec: CUgraphExec, on: CUstream) Context |call| {
         let handle = stream::meant(call, on)?;
         let graph = existing(call, number(exec), true)?.clone();
+        stream::refuse_capturing(call, handle)?;
         for work in graph.work {
             call.enqueue(handle, work, Vec::new())?;
         }

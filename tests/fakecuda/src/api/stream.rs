@@ -55,7 +55,7 @@ pub(crate) fn broken(call: &Call<'_>) -> Outcome {
 
 /// Refuses to wait for a stream that is capturing, or for the legacy stream while one that it waits for is; that also
 /// spoils the capture.
-fn refuse_capturing(call: &mut Call<'_>, stream: u64) -> Outcome {
+pub(crate) fn refuse_capturing(call: &mut Call<'_>, stream: u64) -> Outcome {
     let legacy = call.reaches_into(stream);
     for captured in &legacy {
         call.spoil(*captured);
