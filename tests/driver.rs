@@ -49,5 +49,8 @@ mod scopes;
 mod settings;
 #[path = "driver/streams.rs"]
 mod streams;
+#[cfg(unix)]
+#[path = "driver/toolkits.rs"]
+mod toolkits;
 #[path = "driver/tuning.rs"]
 mod tuning;

@@ -7,6 +7,7 @@
 use super::absence::NoCompiler;
 use super::program::Program;
 use super::search::{self, Found, NAMES};
+use super::toolkit;
 use crate::device::Device;
 use crate::driver::{file_of, loader_words, lookup};
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -108,7 +109,7 @@ impl Compiler {
         let path = path.into();
         Self(Arc::new(Inner {
             identity: identity_of(&path),
-            headers: search::headers(&path),
+            headers: toolkit::headers(&path),
             path,
             loaded: OnceLock::new(),
         }))
@@ -120,8 +121,9 @@ impl Compiler {
         &self.0.path
     }
 
-    /// Folders of the toolkit's headers (`cuda_fp16.h`, `curand_kernel.h`, ...) that programs can include; none where only
-    /// the compiler is installed.
+    /// Folders of the toolkit's headers (`cuda_fp16.h`, `curand_kernel.h`, ...) that programs can include, in the order in
+    /// which they count: those that belong to the compiler, then those of installed toolkits of its major version, which
+    /// have what its package may lack; none where only the compiler is installed.
     #[must_use]
     pub fn header_folders(&self) -> &[PathBuf] {
         &self.0.headers

@@ -19,7 +19,7 @@
 //!
 //! | question | file |
 //! |---|---|
-//! | where the library and its headers are | `search.rs` |
+//! | where the library and its headers are | `search.rs`, `toolkit.rs` |
 //! | its entry points, one program in its hands | `library.rs`, `held.rs` |
 //! | why there is none | `absence.rs` |
 //! | what to compile, for what | `program.rs`, `target.rs` |
@@ -43,6 +43,7 @@ mod options;
 mod program;
 mod search;
 mod target;
+mod toolkit;
 mod tune;
 
 pub use absence::NoCompiler;

@@ -1,4 +1,4 @@
-//! Where NVRTC, the toolkit's headers and the device runtime are.
+//! Where NVRTC, the device runtime and cuRAND are.
 
 use super::absence::NoCompiler;
 use super::library::{COMPILER_VARIABLE, Compiler};
@@ -37,7 +37,7 @@ pub fn add_packages(folder: impl Into<PathBuf>) {
 }
 
 /// The folders of [`add_packages`], then those of the virtual environment.
-fn packages() -> Vec<PathBuf> {
+pub(super) fn packages() -> Vec<PathBuf> {
     let mut found = PACKAGES
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
@@ -54,7 +54,7 @@ fn packages() -> Vec<PathBuf> {
     found
 }
 
-fn folders_in(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn folders_in(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
     };
@@ -67,7 +67,7 @@ fn folders_in(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Installed toolkits: where variables say, then the usual place.
-fn toolkits() -> Vec<PathBuf> {
+pub(super) fn toolkits() -> Vec<PathBuf> {
     ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"]
         .iter()
         .filter_map(std::env::var_os)
@@ -77,7 +77,7 @@ fn toolkits() -> Vec<PathBuf> {
         .collect()
 }
 
-fn conda() -> Option<PathBuf> {
+pub(super) fn conda() -> Option<PathBuf> {
     std::env::var_os("CONDA_PREFIX")
         .filter(|value| !value.is_empty())
         .map(PathBuf::from)
@@ -171,74 +171,6 @@ pub(super) fn places() -> Vec<String> {
     }
     places.push("the system's loader".to_owned());
     places
-}
-
-/// Whether a folder has the toolkit's headers.
-fn has_headers(folder: &Path) -> bool {
-    folder.join("cuda_fp16.h").is_file()
-}
-
-/// The folders of the toolkit's headers that go with the library at `library`; none if there are no headers.
-pub(super) fn headers(library: &Path) -> Vec<PathBuf> {
-    let beside = library.parent().and_then(Path::parent);
-    let mut found = Vec::new();
-    if let Some(root) = beside {
-        // cu13/lib, a toolkit's lib64, an environment of conda.
-        found.extend([
-            root.join("include"),
-            root.join("include/cccl"),
-            root.join("targets/x86_64-linux/include"),
-        ]);
-        // cuda_nvrtc/lib: a package of its own for every part.
-        if let Some(parts) = root.parent().filter(|_| root.ends_with("cuda_nvrtc")) {
-            found.extend(of_parts(parts));
-            // What is installed for the user, when the compiler is in an environment.
-            found.extend(packages().iter().flat_map(|folder| of_parts(folder)));
-        } else if root.ends_with("cu13") {
-            let others = packages().into_iter();
-            found.extend(others.map(|folder| folder.join("cu13/include")));
-        }
-    }
-    if !found.iter().any(|folder| has_headers(folder)) {
-        for folder in packages() {
-            found.extend([
-                folder.join("cu13/include"),
-                folder.join("cu13/include/cccl"),
-            ]);
-            found.extend(of_parts(&folder));
-        }
-        found.extend(conda().map(|root| root.join("include")));
-        for root in toolkits() {
-            found.extend([root.join("include"), root.join("include/cccl")]);
-        }
-    }
-    let mut kept: Vec<PathBuf> = Vec::new();
-    for folder in found {
-        if folder.is_dir() && !kept.contains(&folder) {
-            kept.push(folder);
-        }
-    }
-    kept
-}
-
-/// The header folders of separate packages in `nvidia`, the runtime's first.
-fn of_parts(nvidia: &Path) -> Vec<PathBuf> {
-    const PARTS: &[&str] = &[
-        "cuda_runtime",
-        "cuda_cccl",
-        "curand",
-        "cuda_nvrtc",
-        "cuda_nvcc",
-    ];
-    PARTS
-        .iter()
-        .flat_map(|part| {
-            [
-                nvidia.join(part).join("include"),
-                nvidia.join(part).join("include/cccl"),
-            ]
-        })
-        .collect()
 }
 
 /// A library of the toolkit that is not NVRTC.
