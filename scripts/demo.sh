@@ -20,4 +20,4 @@ say "Python, anatomical.nii (${nx}x${ny}x${nz})"
 say "the scene of the 32^3 phantom, with its recipe"
 "$venv/bin/gcompose" assets/examples/math/02_images_on_the_gpu.gcx
 say "Python, the tissues of frog_tissues.vti and channels.vti"
-"$python" examples/python/03_tissues.py --out "$raw/tissues"
+"$python" examples/python/03_tissues.py --out "$CARGO_TARGET_DIR/tissues"
