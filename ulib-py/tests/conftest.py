@@ -203,6 +203,12 @@ def fake() -> Iterator[Fake]:
     control("reset")
 
 
+@pytest.fixture
+def in_turn() -> Callable[[int], range]:
+    """Which of so many calls fail in turn: every third, all with ULIB_TEST_FULL=1. (`test_cuda_faults.py` leaves none out.)"""
+    return lambda calls: range(1, calls + 1, 1 if os.environ.get("ULIB_TEST_FULL") else 3)
+
+
 def run_python(
     code: str, *, check: bool = True, timeout: float = 120, **environment: str | None
 ) -> subprocess.CompletedProcess[str]:

@@ -87,7 +87,7 @@ def test_an_error_at_any_call_leaves_nothing_and_harms_nothing(fake, programs, d
     assert calls > 300
     failed = mistakes = 0
     # Not all of them, which takes minutes; another part in each mode.
-    step = 17 + deferred
+    step = 31 + deferred
     for nth in range(1, calls + 1, step):
         fake(f"fail *:{nth}:999")
         failed += outcome(*programs)
@@ -114,7 +114,7 @@ def test_threads_that_capture_at_once(gpu):
         try:
             stream, pool, shared = cuda.Stream(1), cuda.DeviceMemoryPool(), cuda.mem_alloc(64)
             ready = []
-            for _ in range(40):
+            for _ in range(15):
                 memory = pool.allocate(64) if choice.random() < 0.5 else cuda.mem_alloc(64)
                 value = choice.randrange(256)
                 capture = stream.capture()

