@@ -7,6 +7,7 @@
 use crate::device::{ContextGuard, Device, same_device};
 use crate::driver::{check, forked, relaxed_capture};
 use crate::event::Event;
+use crate::graph::NoneBegins;
 use crate::memory::guard;
 use crate::report::{Counted, Kind};
 use crate::sys::{CUresult, CUstream, CUstream_flags, CUstreamCaptureStatus, Table};
@@ -304,6 +305,7 @@ impl Stream {
     /// As [`synchronize`](Self::synchronize).
     pub fn is_done(&self) -> Result<bool> {
         let context = self.0.device.bind()?;
+        let _none_begins = NoneBegins::new();
         not_capturing_in("is_done", self, &context)?;
         let table = self.table();
         // SAFETY: as in `synchronize`.

@@ -186,6 +186,32 @@ def test_threads_that_capture_blocking_streams_and_use_the_default_one(gpu):
     assert failures == []
 
 
+def test_threads_that_capture_and_give_memory_up(gpu):
+    """What was used in one stream is freed by whichever thread allocates next, beside captures that begin in that stream."""
+    failures = []
+
+    def work(number):
+        try:
+            stream = cuda.Stream(1)
+            for value in range(150):
+                with stream.capture() as graph:
+                    memory = cuda.mem_alloc(64)
+                    cuda.memset_d8_async(memory, value, 64, stream)
+                ready = graph.instantiate()
+                ready.launch(stream)
+                assert (cuda.from_device(memory, 64, np.uint8) == value).all()
+                del ready, graph
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
 def test_a_graph_is_launched_and_changed_by_threads(programs, fake):
     kernel, _ = programs
     stream, out = cuda.Stream(1), cuda.mem_alloc(64)

@@ -145,7 +145,7 @@ def test_prepared_calls(fake):
                 assert got[16:32].tobytes() == expected[8:]
     with pytest.raises(cuda.LogicError, match="takes 5 arguments, and got 2"):
         function.prepared_call((1, 1), (1, 1, 1), out, 1)
-    for wrong in ("1.5", b"1.5", np.str_("1.5")):
+    for wrong in ("1.5", b"1.5", np.str_("1.5"), None):
         with pytest.raises(cuda.LogicError, match=r"parameter #1 \(0-based\) .*, expected a number"):
             function.prepared_call((1, 1), (1, 1, 1), out, wrong, 3, 3, 4.0)
     for wrong in (1.9, np.float32(3.7), "12", None):
@@ -154,6 +154,10 @@ def test_prepared_calls(fake):
     function.prepare("PfIQd")
     with pytest.raises(cuda.LogicError, match="is -1, expected an integer of 0 or more"):
         function.prepared_call((1, 1), (1, 1, 1), out, 1.5, -1, 3, 4.0)
+    for wrong in (np.int64(1 << 40), np.int64(-1), np.int32(-5), np.array(1 << 33), np.uint64(1 << 32)):
+        with pytest.raises(cuda.LogicError, match="expected an integer from 0 to 4294967295"):
+            function.prepared_call((1, 1), (1, 1, 1), out, 1.5, wrong, 3, 4.0)
+    function.prepared_call((1, 1), (1, 1, 1), out, 1.5, np.int64((1 << 32) - 1), np.array(3), 4.0)
     with pytest.raises(cuda.LogicError, match="takes 5 arguments, and 2 types are given"):
         function.prepare("Pf")
     with pytest.raises(cuda.LogicError, match=r"parameter #1 \(0-based\) .* has 4 bytes, and its type 8"):

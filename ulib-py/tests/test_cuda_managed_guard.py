@@ -107,6 +107,12 @@ passed(array[0])
     assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
 
 
+def test_zeros_are_made_beside_a_kernel(guarded):
+    """They wait for it themselves."""
+    done = guarded("nothing(**one)\nfresh = cuda.managed_zeros(10, np.int64)\npassed(fresh.sum())\n")
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+
+
 def test_a_wait_for_something_else_does_not_open_it(guarded, fake):
     touch = Touch(
         DEFERRED + "stream, later = cuda.Stream(), cuda.Stream()\nnothing(stream=stream, **one)\nlater.synchronize()", "array[0] = 1"

@@ -2,7 +2,7 @@
 
 use super::{Device, Inner};
 use crate::driver::{Driver, Visit, check, forked, relaxed_capture, watch_for_the_end};
-use crate::graph::captures_on;
+use crate::graph::unless_captured;
 use crate::memory::guard::{self, Lifted};
 use crate::stream::{self, Stream};
 use crate::sys::{CUcontext, CUdevice, CUresult};
@@ -89,10 +89,9 @@ impl Device {
         stream::not_capturing_in("synchronize", &Stream::legacy(self), &context)?;
         let table = self.table();
         let launched = self.recent().launched();
-        // Whether there are captures is asked last, since other threads begin them.
         let wait = || {
             // SAFETY: this device's context is current, by the guard.
-            (!captures_on(self)).then(|| unsafe { (table.cuCtxSynchronize)() })
+            unless_captured(self, || unsafe { (table.cuCtxSynchronize)() })
         };
         let Some(status) = relaxed_capture(wait) else {
             return Err(stream::capturing("synchronize"));

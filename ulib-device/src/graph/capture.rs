@@ -7,9 +7,10 @@ use crate::report::{Counted, Kind};
 use crate::stream::Stream;
 use crate::sys::{CUgraph, CUresult, CUstreamCaptureMode};
 use std::any::Any;
+use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ulib_core::{Error, ErrorKind, Result};
 
 /// A stream whose work is written down into a graph, until [`finish`](Self::finish); dropped without that, the work is
@@ -82,7 +83,7 @@ impl Stream {
         // In the other modes no other thread could end it, and what may not be done meanwhile is refused in this one, too.
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         // Of captures that begin at once none may mark the default stream when another one is in its way.
-        let beginning = BEGINNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let beginning = NoneBegins::new();
         if !self.is_legacy() && self.is_capturing()? {
             return Err(Error::busy(
                 "capture",
@@ -112,9 +113,33 @@ impl Stream {
 
 static BEGINNING: Mutex<()> = Mutex::new(());
 
-/// Comes back when no capture is between its begin and the list of captures.
-pub(super) fn settled() {
-    drop(BEGINNING.lock().unwrap_or_else(PoisonError::into_inner));
+thread_local! {
+    /// Whether this thread has locked it.
+    static HOLDS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// While this lives no other thread begins a capture, and those that have begun are in the list of captures. For calls that
+/// spoil a capture, which are preceded by a look at whether there is one. A thread may have several.
+pub(crate) struct NoneBegins(Option<MutexGuard<'static, ()>>);
+
+impl NoneBegins {
+    pub(crate) fn new() -> Self {
+        // In a forked child another thread of the parent may have it for ever, and nobody captures.
+        if forked() || HOLDS.replace(true) {
+            return Self(None);
+        }
+        Self(Some(
+            BEGINNING.lock().unwrap_or_else(PoisonError::into_inner),
+        ))
+    }
+}
+
+impl Drop for NoneBegins {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            HOLDS.set(false);
+        }
+    }
 }
 
 impl<'m> Capture<'m> {

@@ -1,6 +1,6 @@
 //! What a graph uses, kept as long as anybody can launch it.
 
-use super::capture::settled;
+use super::capture::NoneBegins;
 use super::node::only_after;
 use crate::Device;
 use crate::driver::{check, missing_entry};
@@ -199,12 +199,14 @@ pub fn any_capture() -> bool {
     OPEN.load(Ordering::Relaxed) != 0
 }
 
-/// Whether a stream of this device is being captured by [`Stream::capture`].
-pub(crate) fn captures_on(device: &Device) -> bool {
-    settled();
-    captures()
+/// Does what would spoil captures on this device, unless a stream of it is being captured by [`Stream::capture`]. Captures that would
+/// begin meanwhile wait for it.
+pub(crate) fn unless_captured<R>(device: &Device, work: impl FnOnce() -> R) -> Option<R> {
+    let _none_begins = NoneBegins::new();
+    let captured = captures()
         .values()
-        .any(|open| open.start.stream.device() == device)
+        .any(|open| open.start.stream.device() == device);
+    (!captured).then(work)
 }
 
 /// An event after all that was put into `stream` before a capture of ours that does not allow to wait for it.

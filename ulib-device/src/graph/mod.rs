@@ -16,9 +16,10 @@ mod node;
 mod retired;
 
 pub use capture::Capture;
+pub(crate) use capture::NoneBegins;
 pub use exec::GraphExec;
 pub use kept::any_capture;
-pub(crate) use kept::{Kept, before_capture_of, capture_of, captures_on};
+pub(crate) use kept::{Kept, before_capture_of, capture_of, unless_captured};
 pub use node::{Node, NodeKind};
 pub use retired::let_go;
 

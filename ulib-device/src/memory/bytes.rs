@@ -12,6 +12,7 @@ use super::room::with_room;
 use super::uses::{Ticket, Uses};
 use super::{DeviceMemoryResource, Fresh, kept, scratch};
 use crate::driver::{Driver, forked};
+use crate::graph::NoneBegins;
 use crate::stream::Lasting;
 use crate::{Device, Stream};
 
@@ -441,8 +442,9 @@ impl LastUses {
         self.uses.all_before(stream)
     }
 
-    /// Makes the host wait for all of them.
+    /// Makes the host wait for all of them. Spoils none of the captures that other threads would begin meanwhile.
     fn synchronize(&mut self, device: &Device) -> Result<()> {
+        let _none_begins = NoneBegins::new();
         self.wait_for_outsiders(device)?;
         self.uses.synchronize()
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use ulib_core::{Error, ErrorKind, Result};
 
 use super::Access;
-use crate::graph::{Kept, before_capture_of, capture_of};
+use crate::graph::{Kept, NoneBegins, before_capture_of, capture_of};
 use crate::stream::{Lasting, not_capturing};
 use crate::{Event, Stream};
 
@@ -304,13 +304,15 @@ impl Uses {
         Ok(())
     }
 
-    /// Orders `stream`, on which the memory was allocated, after every use, for the memory to be freed on it. Where an event cannot be had, or would become
-    /// part of a graph, the host waits instead. Returns the first failure that leaves a use unordered.
+    /// Orders `stream`, on which the memory was allocated, after every use, for the memory to be freed on it. Where an event cannot
+    /// be had, or would become part of a graph, the host waits instead; of captures that other threads begin meanwhile none is
+    /// spoiled. Returns the first failure that leaves a use unordered.
     pub(super) fn all_before(&mut self, stream: &Stream) -> Result<()> {
         let mut first: Option<Error> = None;
-        let mut open = None;
+        let (mut open, mut none_begins) = (None, None);
         let others = self.write.iter_mut().chain(&mut self.reads);
         for earlier in others.filter(|earlier| !earlier.is_on(stream)) {
+            none_begins.get_or_insert_with(NoneBegins::new);
             let may_wait = open.get_or_insert_with(|| not_capturing("free", stream).is_ok());
             let ordered = *may_wait
                 && earlier

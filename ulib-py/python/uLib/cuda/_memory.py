@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import math
 import operator
+import os
 import threading
 import weakref
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ from . import _native
 from ._errors import LogicError
 from ._native import (
     AlignedHostAllocation,
+    Context,
     DeviceAllocation,
     ManagedAllocation,
     PageLockedAllocator,
@@ -181,8 +183,10 @@ def managed_empty(shape: _Shape, dtype: DTypeLike, order: _Order = "C", mem_flag
 
 
 def managed_zeros(shape: _Shape, dtype: DTypeLike, order: _Order = "C", mem_flags: int = 0) -> NDArray[Any]:
-    """An array of zeros in managed memory."""
+    """An array of zeros in managed memory, which the host writes; with ``ULIB_MANAGED_GUARD=1`` it waits for the device before."""
     array = managed_empty(shape, dtype, order, mem_flags)
+    if os.environ.get("ULIB_MANAGED_GUARD") == "1":
+        Context.synchronize()
     array.fill(0)
     return array
 

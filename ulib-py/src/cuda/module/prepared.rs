@@ -128,7 +128,7 @@ impl Prepared {
             if let Kind::Number(scalar @ (Scalar::Signed(_) | Scalar::Unsigned(_)), class) = kind
                 && value.get_type_ptr().cast() != class.as_ptr()
             {
-                check_integer(index, &value, matches!(scalar, Scalar::Unsigned(_)))?;
+                check_integer(index, &value, *scalar)?;
             }
             let class = match kind {
                 Kind::Number(scalar, class) if !keeps(&value, *scalar, class, sizes_known) => {
@@ -145,8 +145,11 @@ impl Prepared {
                     continue;
                 }
             };
-            if value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>() {
-                // NumPy would read them.
+            if value.is_none()
+                || value.is_instance_of::<PyString>()
+                || value.is_instance_of::<PyBytes>()
+            {
+                // NumPy would read them, and take None for NaN.
                 return Err(refused(index, &value, "a number"));
             }
             let number = class.call1((&value,)).map_err(|error| {
@@ -169,18 +172,31 @@ fn refused(index: usize, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
     ))
 }
 
-/// Refuses what is no integer, or a negative one for an unsigned parameter: NumPy would cut it off, or turn it over.
-fn check_integer(index: usize, value: &Bound<'_, PyAny>, unsigned: bool) -> PyResult<()> {
+/// Refuses what is no integer, or none that the parameter has room for: NumPy would cut it off, or turn it over.
+fn check_integer(index: usize, value: &Bound<'_, PyAny>, scalar: Scalar) -> PyResult<()> {
+    let unsigned = matches!(scalar, Scalar::Unsigned(_));
     if value.is_exact_instance_of::<PyInt>() {
-        // One that is too large for 64 bits is refused later, or is not negative.
+        // One that is too large is refused later, or is not negative.
         return match value.extract::<i64>() {
             Ok(..0) if unsigned => Err(refused(index, value, "an integer of 0 or more")),
             _ => Ok(()),
         };
     }
-    match value.getattr_opt(intern!(value.py(), "__index__"))? {
-        Some(_) => Ok(()),
-        None => Err(refused(index, value, "an integer")),
+    let Some(whole) = value.getattr_opt(intern!(value.py(), "__index__"))? else {
+        return Err(refused(index, value, "an integer"));
+    };
+    let bits = 8 * scalar.size() as u32;
+    let room = if unsigned {
+        0..=(1_i128 << bits) - 1
+    } else {
+        -(1_i128 << (bits - 1))..=(1_i128 << (bits - 1)) - 1
+    };
+    match whole.call0().and_then(|whole| whole.extract::<i128>()) {
+        Ok(whole) if room.contains(&whole) => Ok(()),
+        _ => {
+            let expected = format!("an integer from {} to {}", room.start(), room.end());
+            Err(refused(index, value, &expected))
+        }
     }
 }
 
