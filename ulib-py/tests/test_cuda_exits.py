@@ -219,6 +219,7 @@ print(codes)
 
 
 def test_what_is_collected_during_a_capture_does_not_spoil_it(gpu):
+    uLib.device.errors()
     made = [maker() for name, (maker, _) in KINDS.items() if name != "open capture"]
     made.append(made)
     stream, memory = cuda.Stream(1), cuda.mem_alloc(64)
