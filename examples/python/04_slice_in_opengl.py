@@ -109,7 +109,10 @@ def drawn(context, volume, index, window, colour):
     target = context.simple_framebuffer((ZOOM * width, ZOOM * height), 3)
     target.use()
     texture.use(0)
+    target.clear()
     context.vertex_array(context.program(vertex_shader=VERTICES, fragment_shader=PIXELS), []).render(context.TRIANGLES, vertices=3)
+    if context.error != "GL_NO_ERROR":
+        sys.exit(f"04_slice_in_opengl.py: OpenGL reports {context.error}")
     # The rows of OpenGL's pictures go up, those of files down.
     return np.frombuffer(target.read(components=3, alignment=1), np.uint8).reshape(ZOOM * height, ZOOM * width, 3)[::-1]
 
