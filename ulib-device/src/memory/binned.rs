@@ -8,7 +8,7 @@ use ulib_core::{Error, Result};
 
 use super::bins::{Bins, PoolStatistics, bin_bytes, bin_number};
 use super::room::{Pool, register_pool, release_pools};
-use super::uses::Use;
+use super::uses::{On, Use};
 use super::{
     DeviceBytes, DeviceMemoryResource, DriverResource, Fresh, is_out_of_memory, kept, scratch,
 };
@@ -50,11 +50,11 @@ pub struct BinnedPool {
     holding: AtomicBool,
 }
 
-/// A block that is kept, with the work that used it last.
+/// A block that is kept, with the stream of the work that used it last.
 #[derive(Debug)]
 struct Block {
     ptr: u64,
-    last: Use,
+    last: On,
 }
 
 impl BinnedPool {
@@ -144,20 +144,21 @@ impl BinnedPool {
         // Dropped without the lock, since a stream may go with it.
         let block;
         let mut bins = self.bins();
-        block = bins.take(bin, false, |block| block.last.is_on(stream))?;
+        block = bins.take(bin, false, |block| block.last.is(stream))?;
         bins.started(bytes as u64, true);
         Some(block.ptr)
     }
 
     /// Makes `stream` wait for a block of other streams; `None` where there is none, or none that can be waited for.
     fn reuse_after(&self, bin: u32, bytes: usize, stream: &Stream) -> Option<u64> {
-        let mut block = self.bins().take(bin, true, |_| false)?;
-        let waits = block.last.before(stream);
+        let Block { ptr, last } = self.bins().take(bin, true, |_| false)?;
+        let mut last = Use::from(last);
+        let waits = last.before(stream);
         let mut bins = self.bins();
         match waits {
             Ok(()) => {
                 bins.started(bytes as u64, true);
-                Some(block.ptr)
+                Some(ptr)
             }
             Err(reason) => {
                 // A capture is in the way, or the driver is broken, as whoever calls it next will hear.
@@ -165,7 +166,7 @@ impl BinnedPool {
                     "{}: a block that was kept is left alone: {reason}",
                     self.device()
                 );
-                let kept = bins.keep(bin, block);
+                let kept = bins.keep(bin, Block { ptr, last: last.on });
                 drop(bins);
                 if let Err(block) = kept {
                     self.give_back(bin, block);
@@ -323,7 +324,7 @@ unsafe impl DeviceMemoryResource for BinnedPool {
         let bin = bin_number(bytes as u64);
         let block = Block {
             ptr,
-            last: Use::new(stream),
+            last: On::new(stream),
         };
         let mut bins = self.bins();
         bins.ended(bytes as u64);

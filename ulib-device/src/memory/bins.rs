@@ -87,6 +87,7 @@ impl<B> Default for Bins<B> {
 
 impl<B> Bins<B> {
     /// Takes a block out of `bin`: the one kept last of which `suits` holds, else, with `any`, the one kept last.
+    #[inline]
     pub(crate) fn take(&mut self, bin: u32, any: bool, suits: impl Fn(&B) -> bool) -> Option<B> {
         let blocks = self.bins.get_mut(bin as usize)?;
         let at = match blocks.iter().rposition(suits) {
@@ -98,6 +99,7 @@ impl<B> Bins<B> {
     }
 
     /// Keeps a block, or hands it back where nothing is to be kept.
+    #[inline]
     pub(crate) fn keep(&mut self, bin: u32, block: B) -> Result<(), B> {
         if !self.holding {
             self.counts.managed_bytes -= bin_bytes(bin);

@@ -15,12 +15,50 @@ const PER_THREAD_HANDLE: usize = 2;
 /// With so many streams reading, those that are done are forgotten.
 const MANY_READS: usize = 16;
 
-/// Work on one stream that touches the memory. The event is made only when another stream, or the host, has to wait.
+/// A stream that was used.
 #[derive(Debug)]
-pub(super) struct Use {
+pub(super) struct On {
     stream: Lasting,
     /// The stream's identity when it was used: the per-thread default stream has one per thread.
     id: u64,
+}
+
+impl On {
+    pub(super) fn new(stream: &Stream) -> Self {
+        Self {
+            stream: stream.into(),
+            id: stream.id(),
+        }
+    }
+
+    /// The stream.
+    pub(super) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Whether it is this stream.
+    pub(super) fn is(&self, stream: &Stream) -> bool {
+        self.id == stream.id() || self.is_handle_of(stream)
+    }
+
+    /// Whether both are wraps of one foreign stream. The stream lives as long as it is remembered here, so the driver
+    /// has not given its handle to another one. The per-thread stream's handle is one for all threads.
+    fn is_handle_of(&self, stream: &Stream) -> bool {
+        self.stream.handle() == stream.handle()
+            && stream.handle() as usize != PER_THREAD_HANDLE
+            && self.stream.device().ordinal() == stream.device().ordinal()
+    }
+
+    /// Whether the handle means another stream on this thread than on the one that used it.
+    fn is_of_another_thread(&self) -> bool {
+        self.stream.id() != self.id
+    }
+}
+
+/// Work on one stream that touches the memory. The event is made only when another stream, or the host, has to wait.
+#[derive(Debug)]
+pub(super) struct Use {
+    pub(super) on: On,
     /// Recorded on `stream` after its last use of the memory; `None` when not recorded since.
     after: Option<Event>,
     /// The capture of ours whose graph does all of it, by the driver's number.
@@ -29,12 +67,7 @@ pub(super) struct Use {
 
 impl Use {
     pub(super) fn new(stream: &Stream) -> Self {
-        Self {
-            stream: stream.into(),
-            id: stream.id(),
-            after: None,
-            capture: None,
-        }
+        On::new(stream).into()
     }
 
     fn within(stream: &Stream, capture: Option<u64>) -> Self {
@@ -53,27 +86,14 @@ impl Use {
     }
 
     pub(super) fn is_on(&self, stream: &Stream) -> bool {
-        self.id == stream.id() || self.is_handle_of(stream)
-    }
-
-    /// The stream.
-    pub(super) fn stream(&self) -> &Stream {
-        &self.stream
-    }
-
-    /// Whether both are wraps of one foreign stream. The stream lives as long as it is remembered here, so the driver
-    /// has not given its handle to another one. The per-thread stream's handle is one for all threads.
-    fn is_handle_of(&self, stream: &Stream) -> bool {
-        self.stream.handle() == stream.handle()
-            && stream.handle() as usize != PER_THREAD_HANDLE
-            && self.stream.device().ordinal() == stream.device().ordinal()
+        self.on.is(stream)
     }
 
     /// Whether the work has finished; false when the driver does not tell.
     fn is_finished(&self) -> bool {
         match &self.after {
             Some(event) => event.is_done().unwrap_or(false),
-            None => !self.of_another_thread() && self.stream.is_done().unwrap_or(false),
+            None => !self.on.is_of_another_thread() && self.on.stream.is_done().unwrap_or(false),
         }
     }
 
@@ -95,12 +115,12 @@ impl Use {
         }
         let into_graph = next.is_capturing()?;
         // The default stream is never part of a graph, though it says that it is being captured while it cannot be used.
-        if into_graph && (self.stream.is_legacy() || !self.stream.is_capturing()?) {
+        if into_graph && (self.on.stream.is_legacy() || !self.on.stream.is_capturing()?) {
             return self.synchronize().map_err(cannot_wait);
         }
         // What was put into a stream before that was captured, too, is part of no graph.
         if into_graph && self.capture != capture {
-            if let Some(event) = before_capture_of(&self.stream) {
+            if let Some(event) = before_capture_of(&self.on.stream) {
                 return event.synchronize();
             }
             return Err(cannot_wait(Error::busy(
@@ -109,13 +129,13 @@ impl Use {
             )));
         }
         if self.after.is_none() {
-            if self.of_another_thread() {
-                return self.stream.device().synchronize();
+            if self.on.is_of_another_thread() {
+                return self.on.stream.device().synchronize();
             }
             if !into_graph {
-                not_capturing("use", &self.stream)?;
+                not_capturing("use", &self.on.stream)?;
             }
-            self.after = Some(self.stream.record()?);
+            self.after = Some(self.on.stream.record()?);
         }
         self.after.as_ref().map_or(Ok(()), |event| next.wait(event))
     }
@@ -128,13 +148,13 @@ impl Use {
             Some(waited) => return waited,
             None => {}
         }
-        if self.of_another_thread() {
-            return self.stream.device().synchronize();
+        if self.on.is_of_another_thread() {
+            return self.on.stream.device().synchronize();
         }
-        match self.stream.synchronize() {
+        match self.on.stream.synchronize() {
             // Work that is part of no graph was there before the capture.
             Err(busy) if *busy.kind() == ErrorKind::Busy && self.capture.is_none() => {
-                before_capture_of(&self.stream).map_or(Err(busy), |event| event.synchronize())
+                before_capture_of(&self.on.stream).map_or(Err(busy), |event| event.synchronize())
             }
             waited => waited,
         }
@@ -142,15 +162,20 @@ impl Use {
 
     /// Whether the end of this use can be marked by an event that stands for work that runs, not for a part of a graph.
     fn can_be_marked(&self) -> Result<()> {
-        if self.after.is_some() || self.of_another_thread() {
+        if self.after.is_some() || self.on.is_of_another_thread() {
             return Ok(());
         }
-        not_capturing("free", &self.stream)
+        not_capturing("free", &self.on.stream)
     }
+}
 
-    /// Whether the handle means another stream on this thread than on the one that used it.
-    fn of_another_thread(&self) -> bool {
-        self.stream.id() != self.id
+impl From<On> for Use {
+    fn from(on: On) -> Self {
+        Self {
+            on,
+            after: None,
+            capture: None,
+        }
     }
 }
 
