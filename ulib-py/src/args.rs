@@ -7,7 +7,7 @@ use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt};
+use pyo3::types::{PyFloat, PyInt, PyString};
 use ulib_core::{Error, ErrorKind, Result};
 
 use crate::errors::{IntoPyResult, shortened};
@@ -51,8 +51,46 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Int {
                 }
                 Err(error) => Err(error),
             },
+            Err(error)
+                if object
+                    .getattr_opt(intern!(object.py(), "__index__"))?
+                    .is_none() =>
+            {
+                Err(quoted(&object, &error))
+            }
             Err(error) => Err(error),
         }
+    }
+}
+
+/// The `TypeError` of a conversion that does not say which value it could not convert.
+fn quoted(object: &Bound<'_, PyAny>, error: &PyErr) -> PyErr {
+    PyTypeError::new_err(format!("{}: {}", shown(object), error.value(object.py())))
+}
+
+/// An object in a message.
+pub(crate) fn shown(object: &Bound<'_, PyAny>) -> String {
+    let text = object.repr().map(|text| text.to_string());
+    shortened(&text.unwrap_or_else(|_| String::from("an object")))
+}
+
+/// A name in a program or a library, to be looked up there.
+pub(crate) struct Name(pub(crate) String);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Name {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Name> {
+        let text = object.cast::<PyString>().map_err(|_| {
+            PyTypeError::new_err(format!("{} is no text, expected a name", shown(&object)))
+        })?;
+        let name = text.extract::<String>().map_err(|_| {
+            PyValueError::new_err(format!(
+                "{} is no name: it cannot be written as UTF-8",
+                shown(&object)
+            ))
+        })?;
+        Ok(Name(name))
     }
 }
 
@@ -95,10 +133,10 @@ pub(crate) fn number<T: for<'py> FromPyObjectOwned<'py> + 'static>(
         Ok(number) => return Ok(number),
         Err(error) => error,
     };
-    let found = object
-        .repr()
-        .map_or_else(|_| "?".to_owned(), |text| shortened(&text.to_string()));
-    let message = format!("{op}: {what} {found}: {}", error.value(py));
+    let (found, why) = (shown(object), error.value(py).to_string());
+    // Some say it themselves.
+    let why = why.strip_prefix(&format!("{found}: ")).unwrap_or(&why);
+    let message = format!("{op}: {what} {found}: {why}");
     let kind = error.get_type(py);
     let named = if kind.is(py.get_type::<PyTypeError>()) {
         PyTypeError::new_err(message)

@@ -171,7 +171,7 @@ def test_prepared_calls(fake):
     fresh = kernel(".f32 a")
     with pytest.raises(cuda.LogicError, match="prepare was not called"):
         fresh.prepared_call((1, 1), (1, 1, 1), out, 1)
-    with pytest.raises(cuda.LogicError, match="takes no In, Out"):
+    with pytest.raises(cuda.LogicError, match="In, Out and InOut copy arrays of the host, which only a plain call does"):
         fresh.prepare("Pf").prepared_call((1, 1), (1, 1, 1), In(np.zeros(3)), 1.0)
 
 

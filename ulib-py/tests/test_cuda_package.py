@@ -81,6 +81,8 @@ assert uLib.cuda.driver.__spec__.name == "uLib.cuda.driver"
 assert uLib.cuda.driver.LogicError is LogicError
 import importlib.util
 assert importlib.util.find_spec("pycuda.there_is_no_such_module") is None
+# Neither is what these modules are made of.
+assert importlib.util.find_spec("pycuda._native") is None
 print("the same")
 """
     )

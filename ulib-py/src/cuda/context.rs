@@ -5,14 +5,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
+use ulib_core::Context as _;
 use ulib_device::Device;
 use ulib_device::device::{Context, PeerAccess};
 use ulib_device::sys::{CUfunc_cache, CUlimit};
 
 use super::current::{self, Entry};
 use super::device::PyDevice;
-use super::errors::{IntoCudaResult, logic};
+use super::errors::{IntoCudaResult, fitting, logic};
 use super::memory::pending;
+use crate::args::{Int, whole};
 
 /// A context: the device's primary one, which everybody in the process shares, or one that another library has made
 /// current.
@@ -39,7 +41,7 @@ impl PyContext {
     /// Another reference to what is current; the default device's context where nothing is.
     #[staticmethod]
     #[pyo3(signature = (flags=0))]
-    fn attach(py: Python<'_>, flags: u32) -> PyResult<Self> {
+    fn attach(py: Python<'_>, #[pyo3(from_py_with = whole)] flags: i128) -> PyResult<Self> {
         if flags != 0 {
             return Err(logic(format!(
                 "Context.attach: flags is {flags}, expected 0"
@@ -87,15 +89,20 @@ impl PyContext {
 
     /// A limit (:class:`limit`) of kernels on the device.
     #[staticmethod]
-    fn get_limit(py: Python<'_>, limit: u32) -> PyResult<usize> {
+    fn get_limit(py: Python<'_>, limit: Int) -> PyResult<usize> {
+        let limit = fitting("Context.get_limit", "limit", limit)?;
         py.detach(|| current::device()?.limit(CUlimit(limit)))
+            .with_context(|| format!("Context.get_limit: limit {limit}"))
             .cuda()
     }
 
     /// Asks for another limit.
     #[staticmethod]
-    fn set_limit(py: Python<'_>, limit: u32, value: usize) -> PyResult<()> {
+    fn set_limit(py: Python<'_>, limit: Int, value: Int) -> PyResult<()> {
+        const OP: &str = "Context.set_limit";
+        let (limit, value) = (fitting(OP, "limit", limit)?, fitting(OP, "value", value)?);
         py.detach(|| current::device()?.set_limit(CUlimit(limit), value))
+            .with_context(|| format!("{OP}: limit {limit}, value {value}"))
             .cuda()
     }
 
@@ -111,8 +118,10 @@ impl PyContext {
 
     /// Sets what kernels prefer that have no preference of their own.
     #[staticmethod]
-    fn set_cache_config(py: Python<'_>, fc: u32) -> PyResult<()> {
+    fn set_cache_config(py: Python<'_>, fc: Int) -> PyResult<()> {
+        let fc = fitting("Context.set_cache_config", "fc", fc)?;
         py.detach(|| current::device()?.set_cache_config(CUfunc_cache(fc)))
+            .with_context(|| format!("Context.set_cache_config: {fc}"))
             .cuda()
     }
 
@@ -127,8 +136,8 @@ impl PyContext {
 
     /// Does nothing: no device of today has a choice.
     #[staticmethod]
-    fn set_shared_config(sc: u32) -> PyResult<()> {
-        match sc {
+    fn set_shared_config(sc: Int) -> PyResult<()> {
+        match sc.0 {
             0..=2 => Ok(()),
             _ => Err(logic(format!(
                 "Context.set_shared_config: {sc} is no shared_config"
@@ -139,7 +148,11 @@ impl PyContext {
     /// Lets the device reach memory of the other context's device directly, until ``disable_peer_access``.
     #[staticmethod]
     #[pyo3(signature = (peer, flags=0))]
-    fn enable_peer_access(py: Python<'_>, peer: &Self, flags: u32) -> PyResult<()> {
+    fn enable_peer_access(
+        py: Python<'_>,
+        peer: &Self,
+        #[pyo3(from_py_with = whole)] flags: i128,
+    ) -> PyResult<()> {
         if flags != 0 {
             return Err(logic(format!(
                 "Context.enable_peer_access: flags is {flags}, expected 0"

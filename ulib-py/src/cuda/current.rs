@@ -16,6 +16,7 @@ use ulib_device::sys::CUDA_VERSION;
 use ulib_device::{Device, Driver};
 
 use super::errors::{IntoCudaResult, logic};
+use crate::args::whole;
 
 /// A context as a program knows it: valid until it is detached.
 #[derive(Debug)]
@@ -195,7 +196,7 @@ fn numbered(place: &'static str, text: &OsString) -> Result<Device> {
 /// Initialises the driver. Everything that needs it does so by itself; here a missing one is an error at once.
 #[pyfunction]
 #[pyo3(signature = (flags=0))]
-pub(super) fn init(py: Python<'_>, flags: u32) -> PyResult<()> {
+pub(super) fn init(py: Python<'_>, #[pyo3(from_py_with = whole)] flags: i128) -> PyResult<()> {
     if flags != 0 {
         return Err(logic(format!("init: flags is {flags}, expected 0")));
     }

@@ -4,15 +4,15 @@ use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
-use ulib_core::Result;
+use ulib_core::{Context as _, Result};
 use ulib_device::Device;
 use ulib_device::device::{Attribute, Context, PeerAccess};
 use ulib_device::sys::CUdevice_attribute;
 
 use super::context::PyContext;
 use super::current::{self, Entry};
-use super::errors::{IntoCudaResult, logic};
-use crate::args::Int;
+use super::errors::{IntoCudaResult, fitting, logic};
+use crate::args::{self, Int, whole};
 use crate::cell::drop_detached;
 
 /// A device, by its ordinal or its address on the PCI bus. What :class:`device_attribute` lists is there in lower case as
@@ -65,7 +65,10 @@ impl PyDevice {
                 .map(Self);
         }
         let number = ordinal.extract::<Int>().map_err(|_| {
-            PyTypeError::new_err("Device: expected an ordinal or an address on the PCI bus")
+            PyTypeError::new_err(format!(
+                "Device: ordinal is {}, expected an ordinal or an address on the PCI bus",
+                args::shown(ordinal)
+            ))
         })?;
         let ordinal = u32::try_from(number.0)
             .map_err(|_| logic(format!("Device: {number} is no ordinal of a device")))?;
@@ -99,9 +102,11 @@ impl PyDevice {
     }
 
     /// The value of one of :class:`device_attribute`.
-    fn get_attribute(&self, py: Python<'_>, attr: i32) -> PyResult<Py<PyAny>> {
-        let attribute = CUdevice_attribute(attr.cast_unsigned());
-        shown(py, attribute, self.0.attribute(attribute).cuda()?)
+    fn get_attribute(&self, py: Python<'_>, attr: Int) -> PyResult<Py<PyAny>> {
+        let attribute = CUdevice_attribute(fitting("Device.get_attribute", "attr", attr)?);
+        let value = self.0.attribute(attribute);
+        let value = value.with_context(|| format!("Device.get_attribute: attr {attr}"));
+        shown(py, attribute, value.cuda()?)
     }
 
     /// All attributes that the driver knows, with their values.
@@ -130,7 +135,12 @@ impl PyDevice {
     /// Makes the device's primary context current for this thread, on top of its stack. Flags (:class:`ctx_flags`) that
     /// are not 0 are set for every user of the context.
     #[pyo3(signature = (flags=0))]
-    fn make_context(&self, py: Python<'_>, flags: u32) -> PyResult<PyContext> {
+    fn make_context(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = whole)] flags: i128,
+    ) -> PyResult<PyContext> {
+        let flags: u32 = fitting("Device.make_context", "flags", Int(flags))?;
         let entry = py.detach(|| {
             if flags != 0 {
                 self.0.set_primary_flags(flags)?;
@@ -231,7 +241,10 @@ impl Drop for PyPeerAccess {
 /// The device that a program gets that does not say which: see ``tools.make_default_context``.
 #[pyfunction]
 #[pyo3(signature = (otherwise=None))]
-pub(super) fn default_device(py: Python<'_>, otherwise: Option<u32>) -> PyResult<PyDevice> {
+pub(super) fn default_device(py: Python<'_>, otherwise: Option<Int>) -> PyResult<PyDevice> {
+    let otherwise = otherwise
+        .map(|ordinal| fitting("get_default_device", "default", ordinal))
+        .transpose()?;
     let chosen: Result<Device> = py.detach(|| current::choose_device(otherwise));
     chosen.cuda().map(PyDevice)
 }

@@ -29,6 +29,7 @@ impl Class {
             | ErrorKind::Layout
             | ErrorKind::InvalidArgument
             | ErrorKind::Residency
+            | ErrorKind::Overflow
             | ErrorKind::Busy => Self::Logic,
             _ => return None,
         })

@@ -8,9 +8,11 @@ use ulib_device::Event;
 use ulib_device::sys::CUevent_flags;
 
 use super::current;
-use super::errors::{IntoCudaResult, logic};
+use super::errors::{IntoCudaResult, fitting, logic};
 use super::memory::on::On;
 use super::memory::pending;
+use super::module::bytes_of;
+use crate::args::{Int, whole};
 use crate::cell::drop_detached;
 
 /// A point in a stream of the current device, to be waited for and timed. ``flags`` are :class:`event_flags`.
@@ -46,7 +48,8 @@ impl Drop for PyEvent {
 impl PyEvent {
     #[new]
     #[pyo3(signature = (flags=0))]
-    fn new(py: Python<'_>, flags: u32) -> PyResult<Self> {
+    fn new(py: Python<'_>, #[pyo3(from_py_with = whole)] flags: i128) -> PyResult<Self> {
+        let flags = fitting("Event", "flags", Int(flags))?;
         py.detach(|| Event::with_flags(&current::device()?, CUevent_flags(flags)))
             .cuda()
             .map(Self::of)
@@ -54,7 +57,8 @@ impl PyEvent {
 
     /// The event of another process that gave ``ipc_handle()``, on the current device.
     #[staticmethod]
-    fn from_ipc_handle(py: Python<'_>, handle: Vec<u8>) -> PyResult<Self> {
+    fn from_ipc_handle(py: Python<'_>, handle: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let handle = bytes_of("Event.from_ipc_handle: handle", handle)?;
         py.detach(|| Event::from_ipc(&current::device()?, &handle))
             .cuda()
             .map(Self::of)

@@ -10,13 +10,14 @@ use ulib_device::LaunchConfig;
 use ulib_device::graph::{Capture, Graph, GraphExec, Node, NodeKind};
 use ulib_device::stream::StreamScope;
 
-use super::errors::{IntoCudaResult, logic};
+use super::errors::{IntoCudaResult, fitting, logic};
 use super::kept::{Entries, Keeper, KeptObjects, Object, Registered, Token};
 use super::memory::on::On;
 use super::memory::pending;
-use super::module::calls::extents;
+use super::module::calls::{extents, shared_bytes};
 use super::module::function::Function;
 use super::stream::PyStream;
+use crate::args::{Int, whole};
 use crate::cell::drop_detached;
 
 /// What ``Stream.capture`` gives: in its ``with`` block what is put into the stream is written down instead of run. It may be left on
@@ -336,17 +337,19 @@ impl PyGraphExec {
     fn set_kernel(
         &self,
         py: Python<'_>,
-        node: usize,
+        node: Int,
         function: &Function,
         args: &Bound<'_, PyTuple>,
         block: &Bound<'_, PyAny>,
         grid: Option<&Bound<'_, PyAny>>,
-        shared: u32,
+        #[pyo3(from_py_with = whole)] shared: i128,
     ) -> PyResult<()> {
+        const OP: &str = "GraphExec.set_kernel";
+        let at: usize = fitting(OP, "node", node)?;
         let config = LaunchConfig {
             grid: grid.map_or(Ok([1; 3]), |grid| extents("grid", grid))?,
             block: extents("block", block)?,
-            shared_bytes: shared,
+            shared_bytes: shared_bytes(Int(shared))?,
         };
         let (mut arguments, needs) = function.arguments(args)?;
         let used = Token::new(
@@ -356,10 +359,15 @@ impl PyGraphExec {
         self.with(py, |exec| {
             let nodes = exec.nodes()?;
             let count = nodes.len();
-            let node = nodes.get(node).ok_or_else(|| {
+            let node = nodes.get(at).ok_or_else(|| {
                 let expected = format!("below {count}, the number of nodes");
-                Error::invalid("GraphExec.set_kernel", "node", node, expected)
+                Error::invalid(OP, "node", at, expected)
             })?;
+            let kind = node.kind()?;
+            if kind != NodeKind::Kernel {
+                let found = format!("{at}, a node of the kind {kind:?}");
+                return Err(Error::invalid(OP, "node", found, "a launch of a kernel"));
+            }
             // SAFETY: number and sizes of the arguments are checked where the driver tells them, and what they name is kept; that
             // the kernel does with them what it should is what everybody who calls one from Python relies on.
             unsafe { exec.set_kernel_with(node, function.inner(), config, &mut arguments) }?;

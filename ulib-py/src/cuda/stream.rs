@@ -9,11 +9,12 @@ use ulib_device::{Device, Stream};
 use super::callbacks;
 use super::current;
 use super::device::PyDevice;
-use super::errors::{IntoCudaResult, logic};
+use super::errors::{IntoCudaResult, fitting, logic};
 use super::event::PyEvent;
 use super::graph::PyCapture;
 use super::kept::Object;
 use super::memory::pending;
+use crate::args::{Int, whole};
 use crate::stream::{Queue, foreign, handle_of};
 
 /// A queue of work on the current device.
@@ -60,13 +61,18 @@ fn adopted(
 impl PyStream {
     #[new]
     #[pyo3(signature = (flags=None, priority=0))]
-    fn make(py: Python<'_>, flags: Option<&Bound<'_, PyAny>>, priority: i32) -> PyResult<Self> {
+    fn make(
+        py: Python<'_>,
+        flags: Option<&Bound<'_, PyAny>>,
+        #[pyo3(from_py_with = whole)] priority: i128,
+    ) -> PyResult<Self> {
+        let priority = fitting("Stream", "priority", Int(priority))?;
         let flags = match flags {
-            None => 0,
-            Some(number) if is_number(number) => number.extract::<i64>()?,
+            None => Int(0),
+            Some(number) if is_number(number) => number.extract()?,
             Some(object) => return adopted(py, object, None),
         };
-        let kind = match flags {
+        let kind = match flags.0 {
             0 => StreamKind::Blocking,
             1 => StreamKind::NonBlocking,
             _ => {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from ._arguments import integer, shown
 from ._enums import array3d_flags, array_format
 from ._errors import LogicError
 from ._native import Array
@@ -45,7 +46,7 @@ class ArrayDescriptor:
 
     @format.setter
     def format(self, value: int) -> None:
-        self._format = int(value)
+        self._format = integer(type(self).__name__, "format", value)
 
     def __repr__(self) -> str:
         shown = {**vars(self), "_format": self.format}
@@ -197,7 +198,7 @@ def gpuarray_to_array(gpuarray: Any, order: str, allowSurfaceBind: bool = False)
     op = "gpuarray_to_array"
     seen: dict[str, Any] | None = getattr(gpuarray, "__cuda_array_interface__", None)
     if seen is None:
-        raise LogicError(f"{op}: {type(gpuarray)} is no array on a device")
+        raise LogicError(f"{op}: {shown(gpuarray)} is no array on a device")
     shape, dtype = tuple(seen["shape"]), numpy.dtype(seen["typestr"])
     array = _array_for(op, shape, dtype, order, allowSurfaceBind)
     strides = seen.get("strides")

@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ._arguments import converted, instance
+
 if TYPE_CHECKING:
     import numpy
     from numpy.typing import DTypeLike
@@ -136,7 +138,7 @@ def get_or_register_dtype(c_names: str | Iterable[str], dtype: DTypeLike | None 
     Several names may be given; the first is the one that is written. A name that is another type's is a ``RuntimeError``, one that is
     nobody's a ``KeyError``.
     """
-    names = [c_names] if isinstance(c_names, str) else list(c_names)
+    names = [c_names] if isinstance(c_names, str) else converted("get_or_register_dtype", "c_names", c_names, list)
     registry = _registry()
     if dtype is None:
         for name in names:
@@ -174,7 +176,7 @@ def match_dtype_to_c_struct(device: Any, name: str, dtype: DTypeLike, context: A
 
     given = _dtype(dtype)
     if given.names is None or given.fields is None:
-        raise TypeError(f"{given} is no struct")
+        raise TypeError(f"match_dtype_to_c_struct: dtype {given} is no struct")
     lines, names, formats, offsets, end, widest = [], [], [], [], 0, 1
     for field in given.names:
         of: numpy.dtype[Any] = given.fields[field][0]
@@ -250,6 +252,7 @@ _DECLARATION = re.compile(r"^\s*(?P<type>[\w:<>,\s]+?)\s*(?P<stars>[*\s]*?)\s*(?
 
 def parse_c_arg(c_arg: str) -> Argument:
     """``float *x`` as a ``VectorArg``, ``unsigned n`` as a ``ScalarArg``. Qualifiers are passed over."""
+    c_arg = instance("parse_c_arg", "c_arg", c_arg, str)
     found = _DECLARATION.match(_QUALIFIERS.sub(" ", c_arg).replace("*", " * "))
     if found is None:
         raise ValueError(f"{c_arg!r} is no argument as C declares it")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
+from ._arguments import converted
+
 __all__ = ["Enumeration"]
 
 
@@ -36,8 +38,9 @@ class Enumeration(int, metaclass=_Plain):
         cls.__module__ = "uLib.cuda.driver"
 
     def __new__(cls, value: int = 0) -> Self:
-        known = cls.values.get(value)
-        return int.__new__(cls, value) if known is None else known
+        number = converted(cls.__name__, "value", value, int)
+        known = cls.values.get(number)
+        return int.__new__(cls, number) if known is None else known
 
     @property
     def name(self) -> str | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from ._arguments import integers, shown
 from ._native import dlpack_device, dlpack_export, dlpack_import
 from ._transfers import Place
 
@@ -29,7 +29,7 @@ def export(
 ) -> Any:
     """A capsule: of the memory itself, of a copy there, or of a copy on the host."""
     here = device(array)
-    wanted = here if dl_device is None else tuple(operator.index(number) for number in dl_device)
+    wanted = here if dl_device is None else _pair("dl_device", dl_device)
     if wanted == (1, 0):
         if stream is not None:
             raise ValueError(f"__dlpack__: stream is {stream!r}, and memory of the host has none")
@@ -38,9 +38,16 @@ def export(
         return array.get().__dlpack__()
     if wanted != here:
         raise BufferError(f"__dlpack__: the array is on the device {here}, and cannot be given for {wanted}")
+    versioned = max_version is not None and _pair("max_version", max_version)[0] >= 1
     given = array.copy() if copy else array
-    versioned = max_version is not None and max_version[0] >= 1
     return dlpack_export(given, given.ptr, given.shape, given.strides, given.dtype.str, stream, versioned, bool(copy))
+
+
+def _pair(name: str, given: tuple[int, int]) -> tuple[int, ...]:
+    found = integers("__dlpack__", name, given)
+    if len(found) != 2:
+        raise ValueError(f"__dlpack__: {name} is {shown(given)}, expected two integers")
+    return found
 
 
 def taken(ary: Any) -> tuple[Place | None, Ints, Ints, numpy.dtype[Any], bool]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import numpy
 from numpy.typing import DTypeLike, NDArray
 
 from . import _exchange, _layout, _transfers
+from ._arguments import function, instance, integer, integers, refused, shown
 from ._arrays import _texel
 from ._enums import TRSF_READ_AS_INTEGER
 from ._layout import Flags, Plan
@@ -32,6 +32,13 @@ def _kind(dtype: DTypeLike) -> numpy.dtype[Any]:
     if not found.isnative:
         raise TypeError(f"elements of {found!r} are in the other byte order, which kernels cannot read; astype(dtype.newbyteorder('='))")
     return found
+
+
+def _allocated(allocator: Allocator, nbytes: int) -> Any:
+    memory = function("GPUArray", "allocator", allocator)(nbytes)
+    if memory is None or (isinstance(memory, ALLOCATIONS) and memory.size < nbytes):
+        raise ValueError(f"GPUArray: allocator gave {memory!r} for {nbytes} bytes")
+    return memory
 
 
 class GPUArray(NoArithmetic):
@@ -68,7 +75,7 @@ class GPUArray(NoArithmetic):
         if strides is None:
             self.strides = _layout.packed_strides(self.shape, self.dtype.itemsize, _order(order))
         else:
-            self.strides = tuple(operator.index(stride) for stride in strides)
+            self.strides = integers("GPUArray", "strides", strides)
             if len(self.strides) != len(self.shape):
                 raise ValueError(f"strides {self.strides} of {len(self.strides)} axes, of an array of shape {self.shape}")
         self.allocator = allocator
@@ -84,7 +91,7 @@ class GPUArray(NoArithmetic):
         elif base is not None:
             raise ValueError("base is of use with gpudata only")
         else:
-            self._place = Place(allocator(high - low), -low) if high > low else None
+            self._place = Place(_allocated(allocator, high - low), -low) if high > low else None
 
     @classmethod
     def _of(
@@ -246,6 +253,8 @@ class GPUArray(NoArithmetic):
         stream, and with ``async_`` not waited for, except where the elements of ``ary`` lie in another order: they have to be
         rearranged.
         """
+        if ary is not None and not isinstance(ary, numpy.ndarray):
+            raise TypeError(f"get: ary is {shown(ary)}, expected an array of NumPy")
         if ary is not None and (ary.dtype != self.dtype or ary.size != self.size):
             raise ValueError(f"get: {self.shape} of {self.dtype} into an array of {ary.shape} of {ary.dtype}")
         if ary is not None and not ary.flags.writeable:
@@ -309,7 +318,10 @@ class GPUArray(NoArithmetic):
         """Sets every element to ``value``. The driver does it where the elements follow each other without gaps and have 1, 2 or
         4 bytes, or consist of equal parts of that size; else a copy is made on the host."""
         element = numpy.empty((), self.dtype)
-        element[...] = value
+        try:
+            element[...] = value
+        except (TypeError, ValueError, OverflowError) as error:
+            raise refused("fill", "value", value, error) from error
         plan = self._plan()
         place = self._lowest(plan)
         if place is not None and not _transfers.fill(place, plan, element.tobytes(), stream):
@@ -378,7 +390,7 @@ class GPUArray(NoArithmetic):
         """The elements in another shape, read and put down in ``order``; one length may be -1. An array of the same memory where
         the elements follow each other in that order, else of a copy."""
         given = shape[0] if len(shape) == 1 and numpy.ndim(shape[0]) else shape
-        lengths = _layout.shape_of_reshape(self.size, tuple(operator.index(n) for n in given))
+        lengths = _layout.shape_of_reshape(self.size, integers("reshape", "shape", given))
         flags = self.flags
         follows = flags.c_contiguous if _order(order) == "C" else flags.f_contiguous
         source = self if follows else self._copied(order)
@@ -425,6 +437,7 @@ class GPUArray(NoArithmetic):
     def bind_to_texref(self, texref: TextureReference, allow_offset: bool = False) -> int:
         """Lets a texture reference read this memory. With ``allow_offset`` it may begin anywhere: the answer is how many elements
         the texture begins before the array."""
+        texref = instance("bind_to_texref", "texref", texref, TextureReference)
         return texref.set_address(self.gpudata, self.nbytes, allow_offset) // self.itemsize
 
     def bind_to_texref_ext(
@@ -442,7 +455,8 @@ class GPUArray(NoArithmetic):
         if not allowed:
             raise TypeError(f"bind_to_texref_ext: {self.dtype} is read in pieces, which has to be allowed")
         format, pieces = _texel(self.dtype)
-        texref.set_format(format, channels * pieces)
+        texref = instance("bind_to_texref_ext", "texref", texref, TextureReference)
+        texref.set_format(format, integer("bind_to_texref_ext", "channels", channels) * pieces)
         if self.dtype.kind in "iu" or pieces > 1:
             texref.set_flags(texref.get_flags() | TRSF_READ_AS_INTEGER)
         return self.bind_to_texref(texref, allow_offset)

@@ -62,7 +62,12 @@ class _Finder(importlib.abc.MetaPathFinder):
             return None
         if fullname == _THEIRS:
             return importlib.machinery.ModuleSpec(fullname, _RootLoader(), is_package=True)
-        if importlib.util.find_spec(_OURS + fullname.removeprefix(_THEIRS)) is None:
+        try:
+            found = importlib.util.find_spec(_OURS + fullname.removeprefix(_THEIRS))
+        except ValueError:
+            # A part of ours that is made and not found.
+            return None
+        if found is None:
             return None
         return importlib.machinery.ModuleSpec(fullname, _Loader())
 

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from ._arguments import integers
+
 Ints = tuple[int, ...]
 
 _MAX_PITCH = 2**31 - 1
@@ -133,7 +135,7 @@ def axes_of_transpose(ndim: int, axes: Sequence[int] | None) -> Ints:
     """The axes in their new order: reversed without ``axes``."""
     if axes is None:
         return tuple(range(ndim))[::-1]
-    given = tuple(operator.index(axis) for axis in axes)
+    given = integers("transpose", "axes", axes)
     if len(given) != ndim:
         raise ValueError(f"axes don't match array: {given} of an array of {ndim} axes")
     for axis in given:

@@ -6,12 +6,14 @@ import collections
 import math
 import operator
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from . import _native
+from ._arguments import instance
 from ._errors import LogicError
 from ._native import (
     AlignedHostAllocation,
@@ -103,7 +105,9 @@ def from_device(devptr: Any, shape: _Shape, dtype: DTypeLike, order: _Order = "C
     """A new array of what stands in device memory from ``devptr`` on."""
     import numpy
 
-    array = numpy.empty(_shape(shape), _dtype(dtype), _order(order))
+    dims, kind = _shape(shape), _dtype(dtype)
+    _bytes(dims, kind)
+    array = numpy.empty(dims, kind, _order(order))
     memcpy_dtoh(array, devptr)
     return array
 
@@ -124,7 +128,10 @@ def _array(owner: Any, shape: tuple[int, ...], dtype: numpy.dtype[Any], order: s
 
 
 def _bytes(shape: tuple[int, ...], dtype: numpy.dtype[Any]) -> int:
-    return math.prod(shape) * dtype.itemsize
+    nbytes = math.prod(shape) * dtype.itemsize
+    if nbytes > sys.maxsize:
+        raise ValueError(f"shape {shape} of {dtype} has more bytes than memory")
+    return nbytes
 
 
 def pagelocked_empty(shape: _Shape, dtype: DTypeLike, order: _Order = "C", mem_flags: int = 0) -> NDArray[Any]:
@@ -217,6 +224,8 @@ class PageLockedMemoryPool(_native.PageLockedMemoryPool):
     __module__ = "uLib.cuda.driver"
 
     def __init__(self, allocator: PageLockedAllocator | None = None) -> None:
+        if allocator is not None:
+            instance("PageLockedMemoryPool", "allocator", allocator, PageLockedAllocator)
         super().__init__()
 
     def allocate(self, shape: _Shape, dtype: DTypeLike, order: _Order = "C") -> NDArray[Any]:
@@ -250,7 +259,6 @@ class DebugMemoryPool(_native.DeviceMemoryPool):
 
     def allocate(self, size: int, stream: Any = None) -> Any:
         """A block for ``size`` bytes, as of any pool, after a description of the request."""
-        import sys
         import traceback
 
         out = sys.stdout if self.logfile is None else self.logfile

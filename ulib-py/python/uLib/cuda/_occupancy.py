@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ._arguments import instance, integer, shown
 from ._native import Context, Device
 
 __all__ = ["DeviceData", "OccupancyRecord"]
@@ -28,6 +29,8 @@ class DeviceData:
 
     def __init__(self, dev: Device | None = None) -> None:
         device = Context.get_device() if dev is None else dev
+        if not hasattr(device, "compute_capability"):
+            raise TypeError(f"DeviceData: dev is {shown(dev)}, expected a Device")
         major, minor = device.compute_capability()
         self.max_threads: int = device.max_threads_per_block
         self.warp_size: int = device.warp_size
@@ -45,11 +48,11 @@ class DeviceData:
 
     def align(self, bytes: int, word_size: int = _WORD) -> int:
         """The next number of bytes at which reads of a warp, of words of that size, are not split."""
-        return _up(bytes, self.align_bytes(word_size))
+        return _up(integer("DeviceData.align", "bytes", bytes), self.align_bytes(word_size))
 
     def align_dtype(self, elements: int, dtype_size: int) -> int:
         """The next number of elements of that size whose bytes :meth:`align`."""
-        return _up(elements, self.align_words(dtype_size))
+        return _up(integer("DeviceData.align_dtype", "elements", elements), self.align_words(dtype_size))
 
     def align_words(self, word_size: int) -> int:
         """How many words of that size :meth:`align_bytes` holds."""
@@ -58,16 +61,17 @@ class DeviceData:
     def align_bytes(self, word_size: int = _WORD) -> int:
         """Bytes that a warp reads at once in words of that size (4, 8 or 16)."""
         if word_size not in (4, 8, 16):
-            raise ValueError(f"DeviceData.align_bytes: word_size is {word_size}, expected 4, 8 or 16")
+            raise ValueError(f"DeviceData.align_bytes: word_size is {shown(word_size)}, expected 4, 8 or 16")
         return min(word_size * self.warp_size, 256)
 
     def coalesce(self, thread_count: int) -> int:
         """The next number of threads that fills warps."""
-        return _up(thread_count, self.warp_size)
+        return _up(integer("DeviceData.coalesce", "thread_count", thread_count), self.warp_size)
 
     @staticmethod
     def make_valid_tex_channel_count(size: int) -> int:
         """The next number of channels that a texture can have."""
+        size = integer("DeviceData.make_valid_tex_channel_count", "size", size)
         for valid in (1, 2, 4):
             if size <= valid:
                 return valid
@@ -92,12 +96,13 @@ class OccupancyRecord:
     """
 
     def __init__(self, devdata: DeviceData, threads: int, shared_mem: int = 0, registers: int = 0) -> None:
+        devdata = instance("OccupancyRecord", "devdata", devdata, DeviceData)
         for name, value, least, most in (
             ("threads", threads, 1, devdata.max_threads),
             ("shared_mem", shared_mem, 0, devdata.shared_memory),
             ("registers", registers, 0, 255),
         ):
-            if not least <= value <= most:
+            if not least <= integer("OccupancyRecord", name, value) <= most:
                 raise ValueError(f"OccupancyRecord: {name} is {value}, expected {least} to {most}")
         warps = -(-threads // devdata.warp_size)
         limits = [

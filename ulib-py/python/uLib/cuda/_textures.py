@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ._arguments import instance, integer, integers, shown
 from ._arrays import ArrayDescriptor, matrix_to_array
 from ._enums import (
     TRSF_NORMALIZED_COORDINATES,
@@ -220,7 +221,8 @@ class TextureReference(_Reference):
         """Binds ``bytes`` bytes of linear memory, read by index (``tex1Dfetch``). Answers the bytes that the device begins
         before ``devptr``, since it can't begin anywhere; with ``allow_offset`` they may be more than 0, and a kernel adds
         them."""
-        address, length = _address(devptr), operator.index(bytes)
+        op = "TextureReference.set_address"
+        address, length = _address(op, devptr), integer(op, "bytes", bytes)
         room = _room(devptr, address)
         if not 0 < length <= room:
             raise LogicError(f"TextureReference.set_address: bytes is {length}, expected 1 to the {room} of the memory at {address:#x}")
@@ -238,14 +240,16 @@ class TextureReference(_Reference):
 
     def set_address_2d(self, devptr: Any, descr: ArrayDescriptor, pitch: int) -> None:
         """Binds rows of linear memory, ``pitch`` bytes apart, that look as ``descr`` says."""
-        width, height, pitch = (operator.index(number) for number in (descr.width, descr.height, pitch))
-        found, channels = descr.format, operator.index(descr.num_channels)
+        op = "TextureReference.set_address_2d"
+        descr = instance(op, "descr", descr, ArrayDescriptor)
+        width, height, pitch = integers(op, "width, height and pitch", (descr.width, descr.height, pitch))
+        found, channels = descr.format, integer(op, "num_channels", descr.num_channels)
         memory: dict[str, Any] = {"resource": devptr, "width": width, "height": height, "pitch": pitch}
         try:
             # What the device cannot read is refused here, and not at a launch.
             TextureObject(format=int(found), num_channels=channels, **memory).close()
         except (IndexError, LogicError) as error:
-            raise LogicError(f"TextureReference.set_address_2d: {error}") from None
+            raise LogicError(f"{op}: {error}") from None
         with self._lock:
             self._array, self._keep, self._memory = None, devptr, memory
             self._format, self._channels = found, channels
@@ -255,13 +259,14 @@ class TextureReference(_Reference):
         """The address of the memory that is bound: where the device begins to read."""
         if self._memory is None:
             raise LogicError("TextureReference: no memory is bound")
-        return _address(self._memory["resource"])
+        return _address("TextureReference.get_address", self._memory["resource"])
 
     def set_format(self, fmt: int, num_components: int) -> None:
         """What texels of linear memory are."""
-        found, channels = array_format(fmt), operator.index(num_components)
+        op = "TextureReference.set_format"
+        found, channels = array_format(integer(op, "fmt", fmt)), integer(op, "num_components", num_components)
         if int(found) not in _ITEM or channels not in (1, 2, 4):
-            raise LogicError(f"TextureReference.set_format: {channels} components of {found!r} are no texel")
+            raise LogicError(f"{op}: {channels} components of {found!r} are no texel")
         with self._lock:
             self._format, self._channels = found, channels
             self._version += 1
@@ -272,7 +277,7 @@ class TextureReference(_Reference):
 
     def set_address_mode(self, dim: int, am: int) -> None:
         """What lies beyond the edges along one axis."""
-        axis, mode = _axis(dim), _known(address_mode, am)
+        axis, mode = _axis(dim), _known(address_mode, "am", am)
         with self._lock:
             self._address_modes[axis] = mode
             self._version += 1
@@ -283,7 +288,7 @@ class TextureReference(_Reference):
 
     def set_filter_mode(self, fm: int) -> None:
         """What lies between texels."""
-        mode = _known(filter_mode, fm)
+        mode = _known(filter_mode, "fm", fm)
         with self._lock:
             self._filter, self._version = mode, self._version + 1
 
@@ -294,7 +299,7 @@ class TextureReference(_Reference):
     def set_flags(self, flags: int) -> None:
         """``TRSF_READ_AS_INTEGER`` and ``TRSF_NORMALIZED_COORDINATES``, or both, or 0: without the first, integers of 8 and
         16 bits are read as floats up to 1."""
-        number = operator.index(flags)
+        number = integer("TextureReference.set_flags", "flags", flags)
         if number & ~(TRSF_READ_AS_INTEGER | TRSF_NORMALIZED_COORDINATES):
             raise LogicError(f"TextureReference.set_flags: flags is {number}, expected 0 to 3")
         with self._lock:
@@ -336,7 +341,7 @@ class SurfaceReference(_Reference):
 
     def set_array(self, array: Array, flags: int = 0) -> None:
         """Binds an array that kernels may write (``array3d_flags.SURFACE_LDST``), and keeps it."""
-        if operator.index(flags) != 0:
+        if integer("SurfaceReference.set_array", "flags", flags) != 0:
             raise LogicError(f"SurfaceReference.set_array: flags is {flags}, expected 0")
         if not _array("SurfaceReference.set_array", array).get_descriptor_3d().flags & 2:
             raise LogicError("SurfaceReference.set_array: array was made without array3d_flags.SURFACE_LDST")
@@ -359,24 +364,24 @@ class SurfaceReference(_Reference):
 
 
 def _axis(dim: int) -> int:
-    axis = operator.index(dim)
+    axis = integer("TextureReference", "dim", dim)
     if not 0 <= axis < 3:
         raise LogicError(f"TextureReference: dim is {axis}, expected 0, 1 or 2")
     return axis
 
 
-def _known(kind: type[_Mode], number: int) -> _Mode:
-    found = kind(number)
+def _known(kind: type[_Mode], name: str, number: int) -> _Mode:
+    found = kind(integer("TextureReference", name, number))
     if found.name is None:
         raise LogicError(f"TextureReference: {found!r} is unknown; expected one of {', '.join(kind.names)}")
     return found
 
 
-def _address(devptr: Any) -> int:
+def _address(op: str, devptr: Any) -> int:
     seen = getattr(devptr, "__cuda_array_interface__", None)
     if seen is not None:
         return int(seen["data"][0])
-    return operator.index(getattr(devptr, "gpudata", devptr))
+    return integer(op, "devptr", getattr(devptr, "gpudata", devptr))
 
 
 def _room(devptr: Any, address: int) -> int:
@@ -390,12 +395,12 @@ def _room(devptr: Any, address: int) -> int:
 def _array(op: str, array: Any) -> Array:
     if isinstance(array, Array):
         return array
-    raise LogicError(f"{op}: {type(array)} is no Array")
+    raise LogicError(f"{op}: {shown(array)} is no Array")
 
 
 def bind_array_to_texref(ary: Array, texref: TextureReference) -> None:
     """Binds an array, clamped at the edges, to be read at the nearest texel."""
-    texref.set_array(ary)
+    instance("bind_array_to_texref", "texref", texref, TextureReference).set_array(ary)
     texref.set_address_mode(0, address_mode.CLAMP)
     texref.set_address_mode(1, address_mode.CLAMP)
     texref.set_filter_mode(filter_mode.POINT)
@@ -403,4 +408,5 @@ def bind_array_to_texref(ary: Array, texref: TextureReference) -> None:
 
 def matrix_to_texref(matrix: ArrayLike, texref: TextureReference, order: str) -> None:
     """Makes an array of a matrix (``matrix_to_array``) and binds it (``bind_array_to_texref``)."""
+    texref = instance("matrix_to_texref", "texref", texref, TextureReference)
     bind_array_to_texref(matrix_to_array(matrix, order), texref)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from ._arguments import converted
 from ._dtypes import register_vector
 
 _NUMBERS = {
@@ -32,7 +33,7 @@ def _maker(name: str, dtype: numpy.dtype[Any], count: int) -> Callable[..., NDAr
     def make(*values: Any) -> NDArray[Any]:
         if len(values) > count:
             raise TypeError(f"make_{name} takes {count} numbers, and got {len(values)}")
-        return numpy.array((*values, *(0,) * (count - len(values))), dtype)
+        return converted(f"make_{name}", "values", values, lambda given: numpy.array((*given, *(0,) * (count - len(given))), dtype))
 
     make.__name__ = make.__qualname__ = f"make_{name}"
     make.__doc__ = f"A ``{name}`` as a NumPy array without axes; numbers that are not given are 0."

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ._arguments import converted
 from ._errors import LogicError
 from ._native import (
     Function,
@@ -80,7 +81,7 @@ def folder_of_cache(cache_dir: _CacheDir) -> str | None:
     if cache_dir is False or _debugging() or "PYCUDA_DISABLE_CACHE" in os.environ:
         return None
     if cache_dir is not None and cache_dir is not True:
-        return os.fspath(cache_dir)
+        return converted("compile", "cache_dir", cache_dir, os.fspath)
     for name in ("ULIB_CACHE_DIR", "PYCUDA_CACHE_DIR"):
         folder = os.environ.get(name)
         if folder is not None:
@@ -163,6 +164,7 @@ def _compile(
     _, _, _, _, wants_kept, ignored = nvcc_options(flags)
     keep = how.keep or wants_kept
     if how.nvcc is not None:
+        converted("compile", "nvcc", how.nvcc, os.fspath)
         return _by_nvcc(source, replace(how, options=flags, keep=keep), how.nvcc, folders, folder, target)
     if target == "fatbin":
         raise ValueError("target is 'fatbin', which nvcc makes and NVRTC does not: say nvcc=, or 'cubin'")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import numpy
 from numpy.typing import DTypeLike, NDArray
 
 from . import _layout
+from ._arguments import converted, instance, integer, shown
 from ._gpuarray import Allocator, GPUArray
 from ._memory import _dtype
 from ._native import Context, Device, mem_alloc
@@ -85,6 +85,8 @@ def empty_like(
 ) -> GPUArray:
     """An array of the shape of another one, of the host or a device: in ``order`` "C", "F", "A" ("F" where the other one is only
     that, else "C") or "K" (axes in the order of the other one's)."""
+    if not hasattr(other, "strides") or not hasattr(other, "dtype"):
+        raise TypeError(f"empty_like: other is {shown(other)}, expected an array of the host or a device")
     if order not in ("C", "F", "A", "K"):
         raise ValueError(f"order is {order!r}, expected 'C', 'F', 'A' or 'K'")
     kind = _dtype(other.dtype if dtype is None else dtype)
@@ -111,7 +113,7 @@ def arange(*args: Any, dtype: DTypeLike | None = None, stream: Any = None, alloc
     warning unless that is float32."""
     if not 1 <= len(args) <= 3:
         raise TypeError(f"arange takes 1 to 3 numbers, and got {len(args)}")
-    values: NDArray[Any] = numpy.arange(*args, dtype=dtype)
+    values: NDArray[Any] = converted("arange", "args", args, lambda given: numpy.arange(*given, dtype=dtype))
     if dtype is None and values.dtype != numpy.float32:
         warnings.warn(f"arange: no dtype was given, and {values.dtype} is taken", stacklevel=2)
     return _uploaded(values, allocator, stream is not None, stream)
@@ -119,12 +121,12 @@ def arange(*args: Any, dtype: DTypeLike | None = None, stream: Any = None, alloc
 
 def transpose(a: GPUArray, axes: Sequence[int] | None = None) -> GPUArray:
     """``a.transpose(axes)``."""
-    return a.transpose(axes)
+    return instance("transpose", "a", a, GPUArray).transpose(axes)
 
 
 def reshape(a: GPUArray, *shape: Any, order: str = "C") -> GPUArray:
     """``a.reshape(*shape)``."""
-    return a.reshape(*shape, order=order)
+    return instance("reshape", "a", a, GPUArray).reshape(*shape, order=order)
 
 
 _BLOCK = 128
@@ -135,8 +137,8 @@ def splay(n: int, dev: Device | None = None) -> tuple[tuple[int, int], tuple[int
     """``(grid, block)`` for a kernel whose threads go through ``n`` elements in steps of the whole grid: whole warps, no more blocks
     than there is work, and no more than the device can hold at once."""
     device = Context.get_device() if dev is None else dev
-    data = DeviceData(device)
-    warps = max(1, -(-min(operator.index(n), _BLOCK) // data.warp_size))
+    n, data = integer("splay", "n", n), DeviceData(device)
+    warps = max(1, -(-min(n, _BLOCK) // data.warp_size))
     threads = min(warps * data.warp_size, data.max_threads)
     resident = min(data.thread_blocks_per_mp, max(1, data.warps_per_mp // warps)) * int(device.multiprocessor_count)
     blocks = max(1, min(-(-n // threads), resident))

@@ -7,7 +7,7 @@ use ulib_device::memory::DriverResource;
 
 use super::buffer::DeviceBuffer;
 use super::slot::Slot;
-use crate::args::{Int, count, whole};
+use crate::args::{Int, whole};
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, fitting, logic, to_cuda};
 
@@ -144,7 +144,7 @@ pub(super) fn mem_alloc_pitch(
     access_size: Int,
 ) -> PyResult<(DeviceAllocation, usize)> {
     const OP: &str = "mem_alloc_pitch";
-    let (width, height) = (count(OP, "width", width)?, count(OP, "height", height)?);
+    let (width, height) = (fitting(OP, "width", width)?, fitting(OP, "height", height)?);
     let access_size = fitting(OP, "access_size", access_size)?;
     let (made, pitch) = after_collecting(py, || {
         DriverResource::shared(&current::device()?).allocate_pitched(width, height, access_size)

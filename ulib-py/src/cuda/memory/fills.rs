@@ -8,7 +8,7 @@ use ulib_device::copy::raw::{self, Element};
 use super::on::On;
 use super::pointer::Pointer;
 use super::transfer;
-use crate::args::{Int, count};
+use crate::args::Int;
 use crate::cuda::errors::{IntoCudaResult, fitting, logic};
 
 /// The elements of a fill: `width` in each of `height` rows, `pitch` bytes apart.
@@ -137,7 +137,7 @@ fn one(
 ) -> PyResult<()> {
     let rows = Rows {
         pitch: 0,
-        width: count(op, "count", width)?,
+        width: fitting(op, "count", width)?,
         height: 1,
     };
     fill(op, dest, element, &rows, stream)
@@ -151,9 +151,9 @@ fn many(
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let rows = Rows {
-        pitch: count(op, "pitch", pitch)?,
-        width: count(op, "width", width)?,
-        height: count(op, "height", height)?,
+        pitch: fitting(op, "pitch", pitch)?,
+        width: fitting(op, "width", width)?,
+        height: fitting(op, "height", height)?,
     };
     fill(op, dest, element, &rows, stream)
 }

@@ -15,7 +15,7 @@ use super::device::DeviceAllocation;
 use super::ipc::IPCMemoryHandle;
 use super::pools::PooledDeviceAllocation;
 use super::slot::Slot;
-use crate::args::Int;
+use crate::args::{Int, shown};
 use crate::cuda::current;
 use crate::cuda::errors::{logic, to_cuda};
 use crate::cuda::kept::Object;
@@ -335,6 +335,6 @@ fn refused(op: &'static str, what: &str, object: &Bound<'_, PyAny>) -> PyErr {
     }
     logic(format!(
         "{op}: {what} is {}, which is no device memory: an allocation, an integer, or an array on a device",
-        object.get_type()
+        shown(object)
     ))
 }

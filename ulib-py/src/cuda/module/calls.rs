@@ -15,11 +15,10 @@ use ulib_device::{LaunchConfig, Stream};
 
 use super::function::Function;
 use super::values::{Needs, pack};
-use crate::args::Int;
+use crate::args::{Int, shown};
 use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::cuda::kept::{Keeper, Object, token};
 use crate::cuda::memory::on::On;
-use crate::errors::shortened;
 
 /// What a call says besides its values.
 pub(super) struct Call<'a, 'py> {
@@ -266,7 +265,8 @@ pub(crate) fn extents(what: &str, given: &Bound<'_, PyAny>) -> PyResult<[u32; 3]
         }
         let number = object.extract::<Int>().map_err(|_| {
             PyTypeError::new_err(format!(
-                "launch: {what} is {given}, expected one to three integers"
+                "launch: {what} is {}, expected one to three integers",
+                shown(given)
             ))
         })?;
         Err(logic(format!(
@@ -300,7 +300,7 @@ pub(crate) fn extents(what: &str, given: &Bound<'_, PyAny>) -> PyResult<[u32; 3]
 }
 
 /// A number of bytes of shared memory.
-fn shared_bytes(given: Int) -> PyResult<u32> {
+pub(crate) fn shared_bytes(given: Int) -> PyResult<u32> {
     u32::try_from(given.0).map_err(|_| {
         logic(format!(
             "launch: shared is {given}, which is no number of bytes"
@@ -346,10 +346,4 @@ pub(super) fn no_list<T>(found: PyResult<T>, message: impl FnOnce() -> String) -
             }
         })
     })
-}
-
-/// An object in a message.
-pub(super) fn shown(object: &Bound<'_, PyAny>) -> String {
-    let text = object.repr().map(|text| text.to_string());
-    shortened(&text.unwrap_or_else(|_| String::from("an object")))
 }

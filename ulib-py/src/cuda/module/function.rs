@@ -10,10 +10,10 @@ use ulib_device::Stream;
 use ulib_device::launch::Shape;
 use ulib_device::sys::{CUfunc_cache, CUfunction_attribute};
 
-use super::calls::{Call, check_reference, extents, references_in, shown};
+use super::calls::{Call, check_reference, extents, references_in};
 use super::modules::{References, bytes_of};
 use super::prepared::{Prepared, PreparedTime};
-use crate::args::{Int, whole};
+use crate::args::{Int, shown, whole};
 use crate::cuda::errors::{IntoCudaResult, logic};
 
 /// Attributes by the names that PyCUDA has for them, and newer ones.

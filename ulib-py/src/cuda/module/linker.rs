@@ -10,9 +10,8 @@ use pyo3::{PyTraverseError, PyVisit};
 use ulib_device::module::JitLog;
 use ulib_device::sys::{CUjit_option, CUjitInputType};
 
-use super::calls::shown;
-use super::modules::{Module, bytes_of, options, tell};
-use crate::args::Int;
+use super::modules::{Module, bytes_of, handler_of, options, tell};
+use crate::args::{Int, Name, shown};
 use crate::cell::drop_detached;
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, logic};
@@ -79,6 +78,10 @@ impl Linker {
         options: Option<&Bound<'_, PyAny>>,
         log_verbose: bool,
     ) -> PyResult<Self> {
+        handler_of(
+            "Linker",
+            message_handler.as_ref().map(|given| given.bind(py)),
+        )?;
         let mut asked = self::options(options)?;
         if log_verbose {
             asked = asked.set(CUjit_option::CU_JIT_LOG_VERBOSE, 1).cuda()?;
@@ -105,13 +108,13 @@ impl Linker {
     }
 
     /// Adds a program or library of a ``jit_input_type``; ``name`` stands in messages.
-    #[pyo3(signature = (data, input_type, name="unknown"))]
+    #[pyo3(signature = (data, input_type, name=Name(String::from("unknown"))), text_signature = "($self, data, input_type, name=\"unknown\")")]
     fn add_data(
         &self,
         py: Python<'_>,
         data: &Bound<'_, PyAny>,
         input_type: &Bound<'_, PyAny>,
-        name: &str,
+        name: Name,
     ) -> PyResult<()> {
         let (data, kind) = (
             bytes_of("Linker.add_data: data", data)?,
@@ -119,7 +122,7 @@ impl Linker {
         );
         // SAFETY: the sizes in the headers are checked; that the tools that made a binary made it well is what everybody who
         // links one relies on.
-        self.with(py, |linker| unsafe { linker.add(name, kind, &data) })
+        self.with(py, |linker| unsafe { linker.add(&name.0, kind, &data) })
     }
 
     /// Adds the program or library in a file.

@@ -14,6 +14,7 @@ mod numpy;
 mod prepared;
 mod values;
 
+pub(super) use modules::bytes_of;
 use pyo3::prelude::*;
 
 /// Adds the classes and functions of this folder to `uLib.cuda._native_modules`.

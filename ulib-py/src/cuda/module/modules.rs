@@ -13,9 +13,8 @@ use ulib_core::{Context, Error, Result};
 use ulib_device::module::{JitLog, JitOptions};
 use ulib_device::sys::CUjit_option;
 
-use super::calls::shown;
 use super::function::Function;
-use crate::args::Int;
+use crate::args::{Int, Name, shown};
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, logic};
 
@@ -86,24 +85,24 @@ impl Module {
 #[pymethods]
 impl Module {
     /// The kernel of this name.
-    fn get_function(&self, py: Python<'_>, name: &str) -> PyResult<Function> {
-        let function = py.detach(|| self.module.function(name)).cuda()?;
+    fn get_function(&self, py: Python<'_>, name: Name) -> PyResult<Function> {
+        let function = py.detach(|| self.module.function(&name.0)).cuda()?;
         Ok(Function::new(function, self.references.clone_ref(py)))
     }
 
     /// Address and bytes of the variable of this name, which lives as long as the module.
-    fn get_global(&self, py: Python<'_>, name: &str) -> PyResult<(u64, usize)> {
-        py.detach(|| self.module.global(name)).cuda()
+    fn get_global(&self, py: Python<'_>, name: Name) -> PyResult<(u64, usize)> {
+        py.detach(|| self.module.global(&name.0)).cuda()
     }
 
     /// The texture reference of this name.
-    fn get_texref(slf: &Bound<'_, Self>, name: &str) -> PyResult<Py<PyAny>> {
-        reference(slf, "TextureReference", name)
+    fn get_texref(slf: &Bound<'_, Self>, name: Name) -> PyResult<Py<PyAny>> {
+        reference(slf, "TextureReference", &name.0)
     }
 
     /// The surface reference of this name.
-    fn get_surfref(slf: &Bound<'_, Self>, name: &str) -> PyResult<Py<PyAny>> {
-        reference(slf, "SurfaceReference", name)
+    fn get_surfref(slf: &Bound<'_, Self>, name: Name) -> PyResult<Py<PyAny>> {
+        reference(slf, "SurfaceReference", &name.0)
     }
 
     /// The driver's handle, an integer.
@@ -167,6 +166,17 @@ pub(super) fn options(given: Option<&Bound<'_, PyAny>>) -> PyResult<JitOptions> 
     Ok(options)
 }
 
+/// A message handler, which is called when all is done.
+pub(super) fn handler_of(op: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    match given.filter(|given| !given.is_none() && !given.is_callable()) {
+        None => Ok(()),
+        Some(given) => Err(PyTypeError::new_err(format!(
+            "{op}: message_handler is {}, expected a function",
+            shown(given)
+        ))),
+    }
+}
+
 /// Tells a handler how it went: whether it worked, remarks, complaints.
 pub(super) fn tell(handler: Option<&Bound<'_, PyAny>>, good: bool, log: &JitLog) -> PyResult<()> {
     match handler.filter(|handler| !handler.is_none()) {
@@ -216,11 +226,12 @@ pub(super) fn module_from_buffer(
     message_handler: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Module> {
     let image = bytes_of("module_from_buffer: buffer", buffer)?;
+    handler_of("module_from_buffer", message_handler)?;
     load(py, &image, &self::options(options)?, message_handler)
 }
 
 /// The bytes of text, or of anything with a buffer.
-pub(super) fn bytes_of(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+pub(in crate::cuda) fn bytes_of(what: &str, object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     if let Ok(text) = object.extract::<&str>() {
         return Ok(text.as_bytes().to_vec());
     }

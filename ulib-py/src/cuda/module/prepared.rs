@@ -8,9 +8,10 @@ use ulib_core::Result;
 use ulib_device::module::ParameterKind;
 use ulib_device::{Event, Function, Stream};
 
-use super::calls::{no_list, shown};
+use super::calls::no_list;
 use super::numpy::{Numpy, Scalar};
 use super::values::Needs;
+use crate::args::shown;
 use crate::cuda::errors::{IntoCudaResult, logic};
 
 /// What becomes of one value of a prepared call.
@@ -311,7 +312,7 @@ impl Needs {
             return Ok(());
         }
         Err(logic(format!(
-            "kernel {kernel}: a prepared call takes no In, Out or InOut"
+            "kernel {kernel}: In, Out and InOut copy arrays of the host, which only a plain call does"
         )))
     }
 }

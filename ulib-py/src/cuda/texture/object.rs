@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use ulib_core::Error;
@@ -17,7 +18,7 @@ use super::array::PyArray;
 use super::given::{count, format, small, texels};
 use super::held::Held;
 use super::mipmap::PyMipmappedArray;
-use crate::args::Int;
+use crate::args::{Int, shown};
 use crate::cuda::errors::{IntoCudaResult, logic, to_cuda};
 use crate::cuda::memory::pointer::Pointer;
 
@@ -75,11 +76,21 @@ fn address_modes(given: Option<&Bound<'_, PyAny>>) -> PyResult<[AddressMode; 3]>
         return Ok([nth("address_mode", &AddressMode::ALL, one)?; 3]);
     }
     let mut modes = [AddressMode::Clamp; 3];
-    for (axis, mode) in given.try_iter()?.enumerate() {
+    let wrong = |_| {
+        PyTypeError::new_err(format!(
+            "{CLASS}: address_mode is {}, expected an address_mode, or one for each axis",
+            shown(given)
+        ))
+    };
+    for (axis, mode) in given.try_iter().map_err(wrong)?.enumerate() {
         let slot = modes.get_mut(axis);
         let slot =
             slot.ok_or_else(|| logic(format!("{CLASS}: address_mode has more than 3 axes")))?;
-        *slot = nth("address_mode", &AddressMode::ALL, mode?.extract()?)?;
+        *slot = nth(
+            "address_mode",
+            &AddressMode::ALL,
+            mode?.extract().map_err(wrong)?,
+        )?;
     }
     Ok(modes)
 }

@@ -12,8 +12,7 @@ use pyo3::types::PyDict;
 use ulib_core::{DType, Error, Result};
 
 use super::abi;
-use crate::args::number;
-use crate::errors::IntoPyResult;
+use crate::args::{number, shown};
 
 /// An array taken out of a capsule; its producer's deleter runs when this is dropped.
 pub(crate) struct Taken {
@@ -202,10 +201,8 @@ fn open(capsule: &Bound<'_, PyAny>) -> PyResult<Taken> {
             managed: Managed::Old(pointer(abi::NAME, abi::USED)?.cast()),
         });
     }
-    Err(Error::dtype(
-        "dlpack",
-        "no DLPack capsule",
-        "one that nobody has used",
-    ))
-    .py()
+    Err(PyTypeError::new_err(format!(
+        "dlpack: __dlpack__ gave {}, expected a DLPack capsule that nobody has used",
+        shown(capsule)
+    )))
 }

@@ -1,0 +1,57 @@
+"""Conversions of arguments, whose errors name the operation, the argument and the value."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_LONGEST = 200
+
+
+def shown(value: Any) -> str:
+    """A value in a message, in a readable length; of arrays on a device, whose elements it would take to copy, the class."""
+    if hasattr(type(value), "__cuda_array_interface__"):
+        return f"a {type(value).__name__}"
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def refused(op: str, name: str, value: Any, error: Exception) -> Exception:
+    """What is raised for an argument that a conversion has refused: a ``TypeError`` where that was one, else a ``ValueError``."""
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    return kind(f"{op}: {name} is {shown(value)}: {error}")
+
+
+def converted(op: str, name: str, value: Any, conversion: Callable[[Any], T]) -> T:
+    """What ``conversion`` makes of the value."""
+    try:
+        return conversion(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise refused(op, name, value, error) from error
+
+
+def integer(op: str, name: str, value: Any) -> int:
+    """An integer, of whatever class."""
+    return converted(op, name, value, operator.index)
+
+
+def integers(op: str, name: str, values: Iterable[Any]) -> tuple[int, ...]:
+    """Several integers."""
+    return converted(op, name, values, lambda given: tuple(operator.index(number) for number in given))
+
+
+def instance(op: str, name: str, value: Any, kind: type[T]) -> T:
+    """An object of a class."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{op}: {name} is {shown(value)}, which is no {kind.__name__}")
+    return value
+
+
+def function(op: str, name: str, value: Callable[..., T]) -> Callable[..., T]:
+    """Something to be called."""
+    if not callable(value):
+        raise TypeError(f"{op}: {name} is {shown(value)}, which is no function")
+    return value
