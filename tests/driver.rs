@@ -29,6 +29,8 @@ mod gl;
 mod graph_owners;
 #[path = "driver/graphs.rs"]
 mod graphs;
+#[path = "driver/headers.rs"]
+mod headers;
 #[path = "driver/launching.rs"]
 mod launching;
 #[path = "driver/linking.rs"]

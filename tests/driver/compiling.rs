@@ -1,7 +1,7 @@
 //! Compiling programs, the headers they include, and the cache; without a GPU, with an NVRTC where one is installed.
 
 use crate::common::folder::Folder;
-use crate::support::{compiler, in_child};
+use crate::support::{compiler, in_child, ptx, text};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -11,17 +11,6 @@ use ulib_device::compiler::{
 };
 
 const NOTHING: &str = "extern \"C\" __global__ void nothing() {}\n";
-
-fn ptx() -> Target {
-    Target::Ptx("80".into())
-}
-
-/// Compiles to PTX text.
-fn text(program: &Program<'_>) -> String {
-    let image = program.compile(ptx()).unwrap();
-    assert_eq!(image.kind(), ImageKind::Ptx);
-    String::from_utf8(image.into_bytes()).unwrap()
-}
 
 /// The number that a program's kernel stores.
 fn stored(program: &Program<'_>) -> String {
@@ -144,42 +133,6 @@ fn options_reach_the_compiler_in_nvccs_spelling() {
     assert!(text(&program.clone().option("-use_fast_math")).contains("sin.approx"));
     assert!(text(&program.clone().option("-lineinfo")).contains(".loc"));
     assert!(text(&program.clone().option("-arch=compute_75")).contains(".target sm_75"));
-}
-
-#[test]
-fn headers_of_the_c_library_work_everywhere() {
-    let Some(compiler) = compiler() else { return };
-    let source = "
-#include <stdio.h>
-#include <cstdlib>
-#include <stdint.h>
-#include <cinttypes>
-#include <stddef.h>
-#include <stdbool.h>
-#include <math.h>
-#include <cmath>
-#include <cstring>
-#include <assert.h>
-#include <float.h>
-#include <climits>
-#include <cuda_runtime.h>
-#include <pycuda-complex.hpp>
-static_assert(sizeof(int8_t) == 1 && sizeof(std::uint16_t) == 2 && sizeof(int32_t) == 4 && sizeof(uint64_t) == 8, \"\");
-static_assert(sizeof(size_t) == 8 && sizeof(std::ptrdiff_t) == 8 && INT_MAX == 0x7fffffff && CHAR_BIT == 8, \"\");
-static_assert(sizeof(pycuda::complex<float>) == 8 && alignof(pycuda::complex<double>) == 8, \"\");
-__global__ void f(double *a, pycuda::complex<float> *z) {
-    __shared__ pycuda::complex<float> shared[4];
-    shared[threadIdx.x] = z[0] * z[1] / (z[2] + 1.0f) - conj(z[3]);
-    z[4] = sqrt(shared[0]) + exp(z[1]) + pow(z[1], z[2]) + log(z[5]) + tanh(z[6]) + acos(z[7]) + pow(z[1], 3);
-    a[0] = std::sqrt(a[1]) * M_PI + DBL_MAX + abs(z[0]) + real(z[1]);
-    if (a[0] == INFINITY) printf(\"%f\\n\", a[0]);
-    assert(a[0] > 0);
-    memcpy(a, a + 1, sizeof(double));
-}
-";
-    let text = text(&compiler.program("h.cu", source).extern_c());
-    assert!(text.contains(".entry f("), "{text}");
-    assert!(text.contains("vprintf"));
 }
 
 #[test]
@@ -433,31 +386,4 @@ fn absence_has_a_reason() {
         error.to_string(),
         "the CUDA compiler libm.so.6 lacks nvrtcVersion"
     );
-}
-
-#[test]
-fn headers_of_the_toolkit_are_found_beside_the_compiler() {
-    let Some(compiler) = compiler() else { return };
-    if compiler.header_folders().is_empty() {
-        println!(
-            "SKIP: no toolkit headers beside {}",
-            compiler.path().display()
-        );
-        return;
-    }
-    let folder = Folder::new();
-    let source = "
-#include <cuda_fp16.h>
-#include <cooperative_groups.h>
-__global__ void f(__half *a) {
-    cooperative_groups::this_thread_block().sync();
-    a[0] = __hadd(a[1], a[2]);
-}
-";
-    let program = compiler
-        .program("f.cu", source)
-        .extern_c()
-        .cache(Cache::at(folder.path()));
-    assert!(text(&program).contains("bar"));
-    assert!(program.compile(ptx()).unwrap().from_cache());
 }

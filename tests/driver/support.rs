@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "calls the driver directly to look at its state")]
 
 use crate::common;
-use ulib_device::compiler::{self, Compiler};
+use ulib_device::compiler::{self, Compiler, ImageKind, Program, Target};
 use ulib_device::sys::{CUcontext, CUdeviceptr, CUresult};
 use ulib_device::{Device, Driver, Stream};
 
@@ -27,6 +27,18 @@ pub(crate) fn compiler() -> Option<Compiler> {
             None
         }
     }
+}
+
+/// For which the tests of the compiler compile.
+pub(crate) fn ptx() -> Target {
+    Target::Ptx("80".into())
+}
+
+/// Compiles to PTX text.
+pub(crate) fn text(program: &Program<'_>) -> String {
+    let image = program.compile(ptx()).unwrap();
+    assert_eq!(image.kind(), ImageKind::Ptx);
+    String::from_utf8(image.into_bytes()).unwrap()
 }
 
 /// The context that is current on this thread, as an integer.

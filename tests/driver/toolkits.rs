@@ -43,9 +43,13 @@ fn package(real: &Compiler, root: &Path, major: i32) -> Compiler {
         &include.join("cuda_needs.h"),
         "#include \"crt/only_toolkit.h\"\n#include <nv/only_toolkit>\n",
     );
-    let libraries = root.join(part).join("lib");
-    fs::create_dir_all(&libraries).unwrap();
-    let file = fs::canonicalize(real.path()).unwrap();
+    linked(real.path(), &root.join(part).join("lib"))
+}
+
+/// The compiler at `path`, found in the folder `libraries`.
+pub(crate) fn linked(path: &Path, libraries: &Path) -> Compiler {
+    fs::create_dir_all(libraries).unwrap();
+    let file = fs::canonicalize(path).unwrap();
     for entry in fs::read_dir(file.parent().unwrap()).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap();

@@ -134,6 +134,11 @@ impl Scan<'_> {
                 continue;
             };
             let Ok(bytes) = fs::read(&path) else { continue };
+            if headers::replaces(include.name, &bytes) {
+                self.seen.insert(path.clone());
+                self.found.files.push((path, stamp));
+                break;
+            }
             self.note(&path.to_string_lossy(), &bytes);
             self.seen.insert(path.clone());
             self.found.files.push((path.clone(), stamp));

@@ -23,16 +23,19 @@
 //! | its entry points, one program in its hands | `library.rs`, `held.rs` |
 //! | why there is none | `absence.rs` |
 //! | what to compile, for what | `program.rs`, `target.rs` |
+//! | how it is compiled | `translate.rs`, `extern_c.rs` |
 //! | nvcc's spelling of options | `options.rs` |
 //! | which headers a program uses | `includes.rs` |
 //! | headers that NVRTC lacks | `headers.rs` |
 //! | what was compiled | `image.rs` |
 //! | what the compiler says | `failure.rs` |
-//! | images kept on disk | `cache.rs` |
+//! | images kept on disk | `cache.rs`, `entries.rs` |
 //! | the fastest of many ways | `tune.rs` |
 
 mod absence;
 mod cache;
+mod entries;
+mod extern_c;
 mod failure;
 mod headers;
 mod held;
@@ -44,6 +47,7 @@ mod program;
 mod search;
 mod target;
 mod toolkit;
+mod translate;
 mod tune;
 
 pub use absence::NoCompiler;
