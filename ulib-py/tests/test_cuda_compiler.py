@@ -353,6 +353,20 @@ def test_the_device_runtime_is_found_or_missed(gpu, nvrtc, cache, tmp_path):
         assert module.get_function("f").name == "f"
 
 
+def test_the_device_runtime_is_that_of_the_nvcc_that_is_named(fake, tmp_path):
+    """Of its version, whichever NVRTC there is beside it: here of a CUDA that has none."""
+    for part in ("bin", "include", "lib64"):
+        (tmp_path / part).mkdir()
+    nvcc = tmp_path / "bin/nvcc"
+    nvcc.write_text("#!/bin/sh\nexit 1\n")
+    nvcc.chmod(0o755)
+    (tmp_path / "include/cuda.h").write_text("#define CUDA_VERSION 99000\n")
+    with pytest.raises(cuda.RuntimeError, match="libcudadevrt.a .*is in none of .*lib64"):
+        DynamicModule(nvcc=str(nvcc)).add_stdlib("cudadevrt")
+    (tmp_path / "lib64/libcudadevrt.a").write_bytes(b"!<arch>\n")
+    DynamicModule(nvcc=str(nvcc)).add_stdlib("cudadevrt")
+
+
 def test_the_layout_of_structs_is_the_compilers(fake, nvrtc, cache):
     """The kernel of the software driver writes its parameters; where they are is what the compiler says."""
     source = """

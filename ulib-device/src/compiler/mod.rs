@@ -20,6 +20,7 @@
 //! | question | file |
 //! |---|---|
 //! | where the library and its headers are | `search.rs`, `toolkit.rs` |
+//! | where other libraries of the toolkit are | `parts.rs` |
 //! | its entry points, one program in its hands | `library.rs`, `held.rs` |
 //! | why there is none | `absence.rs` |
 //! | what to compile, for what | `program.rs`, `target.rs` |
@@ -43,6 +44,7 @@ mod image;
 mod includes;
 mod library;
 mod options;
+mod parts;
 mod program;
 mod search;
 mod target;
@@ -56,7 +58,8 @@ pub use failure::CompileFailure;
 pub use image::{Image, ImageKind};
 pub use library::{COMPILER_VARIABLE, Compiler};
 pub use options::NvccOptions;
+pub use parts::{curand_library, toolkit_library};
 pub use program::Program;
-pub use search::{add_packages, curand_library, toolkit_library};
+pub use search::add_packages;
 pub use target::Target;
 pub use tune::{Configuration, Outcome, Tuned, Tuner};

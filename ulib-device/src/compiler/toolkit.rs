@@ -13,13 +13,26 @@ const MOST: u64 = 4 << 20;
 /// The folders of the toolkit's headers that go with the library at `library`, the first that has a header counts; none if
 /// there are no headers.
 pub(super) fn headers(library: &Path) -> Vec<PathBuf> {
-    let installed = Installed {
-        packages: search::packages(),
-        conda: search::conda(),
-        toolkits: search::toolkits(),
-        side_by_side: search::folders_in(Path::new(SIDE_BY_SIDE)),
-    };
-    installed.headers(library)
+    Installed::here().headers(library)
+}
+
+/// Installed toolkits: those that somebody named first, then the newest.
+pub(super) fn all() -> Vec<PathBuf> {
+    Installed::here().all_toolkits().cloned().collect()
+}
+
+/// The CUDA version of the compiler in this file, which its name or the toolkit around it tells.
+pub(super) fn major_of_compiler(file: &Path) -> Option<i32> {
+    major_in_name(file).or_else(|| major_of(file.parent()?.parent()?))
+}
+
+/// The CUDA version of the toolkit or package whose libraries are in this folder, such as `lib64` or
+/// `targets/x86_64-linux/lib`.
+pub(super) fn major_of_libraries(folder: &Path) -> Option<i32> {
+    if folder.ends_with("cu13/lib") {
+        return Some(13);
+    }
+    folder.ancestors().skip(1).take(3).find_map(major_of)
 }
 
 /// What this machine has.
@@ -35,6 +48,15 @@ struct Installed {
 }
 
 impl Installed {
+    fn here() -> Self {
+        Self {
+            packages: search::packages(),
+            conda: search::conda(),
+            toolkits: search::toolkits(),
+            side_by_side: search::folders_in(Path::new(SIDE_BY_SIDE)),
+        }
+    }
+
     fn headers(&self, library: &Path) -> Vec<PathBuf> {
         let beside = library.parent().and_then(Path::parent);
         let mut found = Vec::new();
@@ -58,8 +80,7 @@ impl Installed {
             found.extend(self.conda.iter().map(|root| root.join("include")));
         }
         // Packages may lack parts that the toolkit has: nv/target, crt/host_defines.h, curand_kernel.h.
-        let major = major_in_name(library).or_else(|| major_of(beside?));
-        if let Some(major) = major {
+        if let Some(major) = major_of_compiler(library) {
             let same = self
                 .all_toolkits()
                 .filter(|root| major_of(root) == Some(major));

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 import tempfile
 import warnings
@@ -342,7 +343,9 @@ class DynamicModule(CudaModule):
 
     def add_stdlib(self, libname: str) -> DynamicModule:
         """Adds a library of the toolkit, such as ``cudadevrt``; a ``RuntimeError`` where it is not installed."""
-        self.linker.add_file(toolkit_library_file(libname, self.cuda_libdir), _LIBRARY)
+        found = shutil.which(self._how.nvcc) if self._how.nvcc is not None else None
+        compiler = os.path.realpath(found) if found is not None else None
+        self.linker.add_file(toolkit_library_file(libname, self.cuda_libdir, compiler), _LIBRARY)
         return self
 
     def link(self) -> DynamicModule:

@@ -217,14 +217,20 @@ fn device_architecture(py: Python<'_>) -> PyResult<String> {
         .map_err(to_cuda)
 }
 
-/// The file of a static library of the toolkit, rather of the version of the compiler for the present device.
+/// The file of a static library of the toolkit, of the version of the compiler in this file, else of that for the present device.
 #[pyfunction]
-#[pyo3(signature = (name, folder=None))]
-fn toolkit_library_file(py: Python<'_>, name: &str, folder: Option<PathBuf>) -> PyResult<PathBuf> {
+#[pyo3(signature = (name, folder=None, compiler=None))]
+fn toolkit_library_file(
+    py: Python<'_>,
+    name: &str,
+    folder: Option<PathBuf>,
+    compiler: Option<PathBuf>,
+) -> PyResult<PathBuf> {
     py.detach(|| {
-        let compiler = match current::device() {
-            Ok(device) => Compiler::for_device(&device),
-            Err(_) => Compiler::find(),
+        let compiler = match compiler {
+            Some(path) => Ok(Compiler::at(path)),
+            None => current::device()
+                .map_or_else(|_| Compiler::find(), |device| Compiler::for_device(&device)),
         };
         toolkit_library(name, folder.as_deref(), compiler.ok().as_ref())
     })
