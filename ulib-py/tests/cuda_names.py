@@ -354,6 +354,31 @@ sizeof(type_name, preamble='')
     "uLib.cuda.debug": """
 main()
 """,
+    "uLib.cuda._cluda": """
+CLUDA_PREAMBLE
+""",
+    "uLib.cuda._pvt_struct": """
+pack(format, *args)
+unpack(format, data)
+calcsize(format)
+error
+""",
+    "uLib.cuda.compyte.array": """
+c_contiguous_strides(itemsize, shape)
+f_contiguous_strides(itemsize, shape)
+equal_strides(strides1, strides2, shape)
+is_c_contiguous_strides(strides, itemsize, shape)
+is_f_contiguous_strides(strides, itemsize, shape)
+""",
+    "uLib.cuda.compyte.dtypes": """
+dtype_to_ctype(dtype)
+get_or_register_dtype(c_names, dtype=None)
+match_dtype_to_c_struct(device, name, dtype, context=None)
+parse_c_arg(c_arg)
+register_dtype(dtype, name)
+DTYPE_TO_NAME
+NAME_TO_DTYPE
+""",
 }
 
 _ROWS = "x_in_bytes y memory_type device pitch"

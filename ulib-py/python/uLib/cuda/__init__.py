@@ -11,6 +11,9 @@ from .._ulib import __version__, load_cuda
 load_cuda()
 
 from ._install import install_as_pycuda  # noqa: E402
+from ._unfinished import refuse_later_modules  # noqa: E402
+
+refuse_later_modules()
 
 __all__ = ["VERSION", "VERSION_STATUS", "VERSION_TEXT", "install_as_pycuda"]
 

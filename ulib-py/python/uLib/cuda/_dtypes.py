@@ -110,6 +110,12 @@ def _registry() -> _Registry:
     return _made
 
 
+def tables() -> tuple[dict[str, numpy.dtype[Any]], dict[numpy.dtype[Any], str]]:
+    """The types by their names, and the names that types are written by; to be read."""
+    registry = _registry()
+    return registry.by_name, registry.by_type
+
+
 def _dtype(dtype: DTypeLike) -> numpy.dtype[Any]:
     import numpy
 

@@ -1,11 +1,35 @@
-"""What arrays on a device cannot do yet says so, where Python would find an answer of its own."""
+"""What is not there yet says so: modules of PyCUDA, and what arrays on a device cannot do, where Python would find an answer of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib.abc
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any, NoReturn
 
-__all__ = ["NoArithmetic"]
+__all__ = ["NoArithmetic", "refuse_later_modules"]
+
+_PACKAGE = __name__.rpartition(".")[0]
+_LATER = ("cumath", "curandom", "elementwise", "reduction", "scan", "sparse")
+
+
+class _LaterModules(importlib.abc.MetaPathFinder):
+    """Comes behind all who find modules, and says of PyCUDA's modules of arithmetic that they are not there yet."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
+        package, _, name = fullname.rpartition(".")
+        if package == _PACKAGE and name in _LATER:
+            raise ModuleNotFoundError(
+                f"{fullname} is not there yet: of PyCUDA's modules those of arithmetic ({', '.join(_LATER)}) come later",
+                name=fullname,
+            )
+
+
+def refuse_later_modules() -> None:
+    """Makes an import of a module that is not there yet say so."""
+    if not any(isinstance(finder, _LaterModules) for finder in sys.meta_path):
+        sys.meta_path.append(_LaterModules())
 
 
 def _lacks(what: str) -> Callable[..., NoReturn]:

@@ -1,0 +1,1 @@
+"""Helpers of arrays and of types that PyCUDA shares with other packages: ``array`` and ``dtypes``."""
