@@ -103,7 +103,8 @@ KERNEL REQD_WG_SIZE(8, 1, 1) void turned(GLOBAL_MEM const int *a, GLOBAL_MEM int
     LOCAL_MEM int part[8];
     put(part, at(a, GID_0 * LDIM_0 + LID_0));
     local_barrier();
-    out[(GDIM_0 - 1 - GID_0) * LDIM_0 + LDIM_0 - 1 - LID_0 + GID_1 + GID_2 + LID_1 + LID_2] = part[LID_0] * LDIM_1 * LDIM_2 * GDIM_1 * GDIM_2;
+    int to = (GDIM_0 - 1 - GID_0) * LDIM_0 + LDIM_0 - 1 - LID_0 + GID_1 + GID_2 + LID_1 + LID_2;
+    out[to] = part[LID_0] * LDIM_1 * LDIM_2 * GDIM_1 * GDIM_2;
 }
 """
 )
