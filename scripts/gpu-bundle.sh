@@ -35,7 +35,7 @@ say "Python"
 cp dist/*.whl "$out/wheels/"
 "$venv/bin/python" -m pip download -q --no-deps --only-binary=:all: -d "$out/wheels" "$(grep '^nibabel' scripts/requirements.txt)"
 cp ulib-py/tests/*.py "$out/python/tests/"
-# These compare with programs that are not on such a machine, and have no use for its card.
+# These are about what is not on such a machine, programs and sources, and have no use for its card.
 rm "$out"/python/tests/test_{other_programs,example_tissues,paths}.py
 cp -r README.md docs "$out/"
 cp scripts/every-operation.py "$out/python/"
