@@ -92,6 +92,33 @@ def test_a_header_of_ones_own_gets_no_hint(nvrtc):
 # What follows runs on a card.
 
 
+def test_a_card_computes_with_the_headers_of_habit(real, nvrtc):
+    source = """
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <device_launch_parameters.h>
+#include <math_constants.h>
+#include <cuComplex.h>
+__global__ void all(CUdeviceptr in, cuDoubleComplex *out, int n) {
+    int i = threadIdx.x;
+    const cuDoubleComplex *a = (const cuDoubleComplex *)in, *b = a + n;
+    out[i] = cuCmul(a[i], b[i]);
+    out[n + i] = cuCdiv(a[i], b[i]);
+    out[2 * n + i] = cuCfma(a[i], b[i], cuConj(a[i]));
+    out[3 * n + i] = make_cuDoubleComplex(cuCabs(a[i]) * CUDART_PI, CUDA_VERSION);
+}
+"""
+    n = 64
+    rng = np.random.default_rng(3)
+    a = rng.normal(size=(2, n)) + 1j * rng.normal(size=(2, n))
+    out = np.zeros((4, n), complex)
+    SourceModule(source).get_function("all")(cuda.In(a), cuda.Out(out), n, block=(n, 1, 1))
+    x, y = a
+    np.testing.assert_allclose(out[:3], [x * y, x / y, x * y + x.conj()], rtol=1e-13)
+    np.testing.assert_allclose(out[3].real, abs(x) * np.pi, rtol=1e-14)
+    assert out[3, 0].imag >= 11000 and (out[3].imag == out[3, 0].imag).all()
+
+
 def test_a_card_draws_uniform_numbers(real, nvrtc, has):
     has("curand_kernel.h")
     source = """

@@ -74,11 +74,43 @@ pub(super) fn with_lines(log: &str, name: &str, source: &str) -> String {
     text
 }
 
-/// Which Python package has the header that a program includes and nobody has; `major` is the compiler's version.
+/// Headers of C++ that CCCL has for devices as well, in `cuda/std`.
+const CPP: &[&str] = &[
+    "array",
+    "atomic",
+    "bit",
+    "chrono",
+    "complex",
+    "concepts",
+    "functional",
+    "initializer_list",
+    "iterator",
+    "limits",
+    "numeric",
+    "optional",
+    "ratio",
+    "span",
+    "tuple",
+    "type_traits",
+    "utility",
+    "variant",
+];
+
+/// Who has the header that a program includes and nobody has; `major` is the compiler's version.
 pub(super) fn missing_header(log: &str, major: i32) -> Option<String> {
     let (_, rest) = log.split_once("open source file \"")?;
     let (header, _) = rest.split_once('"')?;
     let starts = |parts: &[&str]| parts.iter().any(|part| header.starts_with(part));
+    if CPP.contains(&header) {
+        return Some(format!(
+            "{header} is a header of C++, which NVRTC lacks: cuda/std/{header} has what kernels can use of it"
+        ));
+    }
+    if starts(&["helper_", "cutil"]) {
+        return Some(format!(
+            "{header} may be that of NVIDIA's CUDA samples: their folder Common has to be among the folders of headers"
+        ));
+    }
     let (package, extra) = if starts(&["curand"]) {
         ("nvidia-curand", Some("curand"))
     } else if starts(&["cub/", "thrust/", "cuda/", "nv/"]) {
@@ -189,7 +221,21 @@ k.cu:
             let text = hint(header, major).unwrap_or_default();
             assert!(text.contains(package), "{text}");
         }
-        assert_eq!(hint("mine.h", 12), None);
+        assert_eq!(
+            hint("type_traits", 12).as_deref(),
+            Some(
+                "type_traits is a header of C++, which NVRTC lacks: cuda/std/type_traits has what kernels can use of it"
+            )
+        );
+        assert_eq!(
+            hint("helper_math.h", 13).as_deref(),
+            Some(
+                "helper_math.h may be that of NVIDIA's CUDA samples: their folder Common has to be among the folders of headers"
+            )
+        );
+        for other in ["mine.h", "vector", "type_traits.h"] {
+            assert_eq!(hint(other, 12), None);
+        }
         assert_eq!(missing_header("k.cu(1): error: x", 12), None);
     }
 
