@@ -97,6 +97,7 @@ fn functions(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(device::device_held, module)?)?;
     module.add_function(wrap_pyfunction!(device::device_errors, module)?)?;
     module.add_function(wrap_pyfunction!(cuda::load_cuda, module)?)?;
+    module.add_function(wrap_pyfunction!(interop::described::described, module)?)?;
     module.add_function(wrap_pyfunction!(log::placement_log, module)?)?;
     module.add_function(wrap_pyfunction!(scene::document::load_document, module)?)?;
     module.add_function(wrap_pyfunction!(scene::document::save_document, module)?)?;

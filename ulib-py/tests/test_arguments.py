@@ -23,12 +23,6 @@ def table():
     return uLib.EventTable("a,b", 1)
 
 
-def interface(**changes):
-    """An object with the interface of a device array of three axes."""
-    entries = {"shape": (1, 1, 1), "typestr": "<f4", "data": (1 << 20, False), "version": 3}
-    return type("Foreign", (), {"__cuda_array_interface__": entries | changes})()
-
-
 # What takes several items, how many of which kind it takes, and whether that number is known before.
 TAKERS = {
     "FloatCollection.Extend": (lambda v: uLib.FloatCollection().Extend(v), [1.5, 2.5], False),
@@ -48,12 +42,7 @@ TAKERS = {
         True,
     ),
 }
-# Parts of a foreign array's description: read like every other argument, but the array itself is refused later.
-DESCRIPTIONS = {
-    "shape": lambda v: uLib.VoxImage(2, 2, 2).SetValues(interface(shape=v)),
-    "strides": lambda v: uLib.VoxImage(2, 2, 2).SetValues(interface(strides=v)),
-}
-every = pytest.mark.parametrize("take", [*(t for t, _, _ in TAKERS.values()), *DESCRIPTIONS.values()])
+every = pytest.mark.parametrize("take", [t for t, _, _ in TAKERS.values()])
 REFUSED = (TypeError, ValueError, OverflowError, MemoryError)
 
 
@@ -76,7 +65,7 @@ def test_a_length_no_memory_holds_is_an_exception(take, length):
         take(Claims([object()], length))
 
 
-@pytest.mark.parametrize("take", [*(t for t, _, known in TAKERS.values() if known), *DESCRIPTIONS.values()])
+@pytest.mark.parametrize("take", [t for t, _, known in TAKERS.values() if known])
 def test_what_has_a_known_length_is_read_no_further(take):
     with pytest.raises(REFUSED):
         take(itertools.repeat(1))

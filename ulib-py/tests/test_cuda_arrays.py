@@ -266,7 +266,7 @@ def test_orders_and_axes_that_are_none(gpu):
                 make(numbers(shape), "C")
     view = OnDevice(numbers((4, 4)))
     view.__cuda_array_interface__ |= {"strides": (4,)}
-    with pytest.raises(cuda.LogicError, match="1 axes, of an array of shape"):
+    with pytest.raises(cuda.LogicError, match=r"strides is \(4,\), expected 2 numbers, as shape has"):
         cuda.gpuarray_to_array(view, "C")
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import uLib
 import uLib.cuda.driver as cuda
+from device_kernels import kernel
 from test_cuda_graph_owners import Foreign
 from test_cuda_graphs import WRITE
 from test_cuda_texture_launches import PTX
@@ -123,6 +124,31 @@ def rows_of_memory():
     return memory
 
 
+def texture():
+    memory = Foreign(64)
+    memory.texture = cuda.TextureObject(memory)
+    return memory
+
+
+def texture_of_memory():
+    memory = Foreign(64)
+    memory.texture = cuda.TextureObject(memory, format=cuda.array_format.FLOAT, width=16)
+    return memory
+
+
+def array_of_another():
+    memory = Foreign(64)
+    memory.array = gpuarray.GPUArray((16,), np.float32, gpudata=memory, base=memory)[4:]
+    return memory
+
+
+def reference():
+    memory = Foreign(64)
+    memory.reference = cuda.TextureReference()
+    memory.reference.set_address(memory, 64)
+    return memory
+
+
 def holder():
     made = Holder()
     made.me = made
@@ -188,7 +214,7 @@ def updated():
 
 MAKERS = [
     linker, module, function, function_of_a_reference, stream, stream_by_handle, stream_of_objects, registration, rows_of_an_array,
-    rows_of_a_host, rows_of_memory, holder, pool, view, capture_in_progress, graph, ready, ready_alone, updated,
+    rows_of_a_host, rows_of_memory, texture, texture_of_memory, array_of_another, reference, holder, pool, view, capture_in_progress, graph, ready, ready_alone, updated,
 ]  # fmt: skip
 
 
@@ -257,3 +283,23 @@ def test_a_borrowed_stream_in_use_outlives_the_cycle(gpu):
     memory.free()
     gc.collect()
     assert gone() is None
+
+
+def test_a_texture_in_use_outlives_the_cycle(fake):
+    """The launch keeps the texture and its memory, until it is done."""
+    memory, out = Foreign(64), cuda.mem_alloc(16)
+    memory.texture = cuda.TextureObject(memory)
+    function = kernel(".u64 t")
+    fake("deferred 1")
+    stream = cuda.Stream(1)
+    function(out, memory.texture, block=1, stream=stream)
+    gone = weakref.ref(memory)
+    del memory
+    gc.collect()
+    assert gone() is not None
+    stream.synchronize()
+    gone().texture.close()
+    gc.collect()
+    assert gone() is None
+    fake("deferred 0")
+    assert fake("faults") == 0

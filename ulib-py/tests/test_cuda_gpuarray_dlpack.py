@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import uLib
 import uLib.cuda.driver as cuda
+from device_kernels import kernel
 from uLib.cuda import gpuarray
 from uLib.cuda.tools import DeviceMemoryPool
 
@@ -199,14 +200,14 @@ class Managed(ctypes.Structure):
 class Forged:
     """An array of somebody who says anything: ``shape`` and ``strides`` at ``data``."""
 
-    def __init__(self, data, shape, strides=None, *, kind=(2, 32, 1), offset=0, device=2, ndim=None):
+    def __init__(self, data, shape, strides=None, *, kind=(2, 32, 1), offset=0, device=(2, 0), ndim=None, said=(2, 0)):
         make = ctypes.pythonapi.PyCapsule_New
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-        self.deleted = 0
+        self.deleted, self.said = 0, said
         self.deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.delete)
         self.numbers = [(ctypes.c_int64 * max(1, len(n)))(*n) if n is not None else None for n in (shape, strides)]
-        tensor = Tensor(data=data, ndim=len(shape) if ndim is None else ndim, byte_offset=offset)
-        tensor.device[0], (tensor.code, tensor.bits, tensor.lanes) = device, kind
+        tensor = Tensor(data=data, ndim=len(shape or ()) if ndim is None else ndim, byte_offset=offset)
+        tensor.device[:], (tensor.code, tensor.bits, tensor.lanes) = device, kind
         tensor.shape, tensor.strides = (ctypes.cast(n, ctypes.POINTER(ctypes.c_int64)) for n in self.numbers)
         self.managed = Managed(tensor, None, ctypes.cast(self.deleter, ctypes.c_void_p))
         self.capsule = make(ctypes.addressof(self.managed), b"dltensor", None)
@@ -215,7 +216,7 @@ class Forged:
         self.deleted += 1
 
     def __dlpack_device__(self):
-        return (2, 0)
+        return self.said
 
     def __dlpack__(self, **_):
         return self.capsule
@@ -238,20 +239,93 @@ MOST = 2**63 - 1
         (0, ((4,),), {"kind": (77, 32, 1)}, "code 77"),
         (0, ((4,),), {"kind": (2, 0, 1)}, "0 bits"),
         (0, ((4,),), {"ndim": -1}, "ndim is -1"),
-        (0, ((4,),), {"device": 1}, "memory of kind 1"),
+        (0, ((4,),), {"ndim": 65}, "ndim is 65, expected a number from 0 to 64"),
+        (0, ((4,),), {"ndim": 2**31 - 1}, "ndim is 2147483647"),
+        (0, ((4,),), {"device": (1, 0)}, r"the capsule is for device \(1, 0\), and __dlpack_device__ said \(2, 0\)"),
+        (0, ((4,),), {"device": (2, 7)}, r"the capsule is for device \(2, 7\), and __dlpack_device__ said \(2, 0\)"),
+        (0, ((4,),), {"said": (2, 7)}, r"the capsule is for device \(2, 0\), and __dlpack_device__ said \(2, 7\)"),
+        (0, ((4,),), {"said": (13, 0)}, r"the capsule is for device \(2, 0\), and __dlpack_device__ said \(13, 0\)"),
+        (0, ((4,),), {"device": (2, 7), "said": (2, 7)}, "memory of device 7, as its owner says, expected memory of device 0, as the driver says"),
+        (0, ((4,),), {"device": (2, -1), "said": (2, -1)}, "memory of device -1, as its owner says, expected memory of device 0"),
+        (0, ((4,),), {"device": (13, 0), "said": (13, 0)}, "managed memory, as its owner says, expected memory of device 0"),
+        (0, ((0,),), {"device": (2, 7), "said": (2, 7)}, "7"),
+        (0, ((0,),), {"device": (2, -1), "said": (2, -1)}, "device is -1, expected no negative number"),
+        (0, (None,), {"ndim": 1}, "shape is NULL, expected 1 lengths"),
+        (0, (None, (1,)), {"ndim": 1}, "shape is NULL, expected 1 lengths"),
     ],
 )
 def test_what_capsules_claim_is_checked(gpu, at, arguments, keywords, said):
     memory = cuda.to_device(np.arange(64, dtype=np.float32))
     forged = Forged(int(memory) + at, *arguments, **keywords)
-    with pytest.raises((ValueError, TypeError, OverflowError, BufferError), match=said):
+    errors = (ValueError, TypeError, OverflowError, BufferError, cuda.RuntimeError)
+    with pytest.raises(errors, match=said):
         gpuarray.from_dlpack(forged)
-    # Whatever it was, its owner is told.
+    # Whatever it was, its owner is told, once.
     assert forged.deleted == 1
-    nowhere = Forged(0, (4,))
-    with pytest.raises(cuda.LogicError, match="the driver knows none there"):
+    with pytest.raises(TypeError, match="expected a DLPack capsule that nobody has used"):
+        gpuarray.from_dlpack(forged)
+    assert forged.deleted == 1
+    numbers, forged = uLib.FloatCollection(4), Forged(int(memory) + at, *arguments, **keywords)
+    with pytest.raises((*errors, uLib.DeviceUnavailableError)):
+        numbers.SetValues(forged)
+    assert forged.deleted == 1
+
+
+@pytest.mark.parametrize(("address", "words"), [(0, "data is NULL, expected an address"), (4096, "the driver knows none there")])
+def test_memory_that_is_not_there_is_refused(gpu, address, words):
+    cuda.mem_alloc(4)
+    nowhere = Forged(address, (4,))
+    with pytest.raises(cuda.LogicError, match=words):
         gpuarray.from_dlpack(nowhere)
     assert nowhere.deleted == 1
+
+
+def test_memory_of_the_host_is_none_of_the_device(gpu):
+    page_locked = cuda.pagelocked_zeros(4, np.float32)
+    managed = cuda.managed_zeros(4, np.float32, mem_flags=cuda.mem_attach_flags.GLOBAL)
+    for kind, said in ((2, "memory of device 0"), (13, "managed memory")):
+        forged = Forged(page_locked.ctypes.data, (4,), device=(kind, 0), said=(kind, 0))
+        with pytest.raises(cuda.LogicError, match=f"{said}, as its owner says, expected memory of the host, as the driver says"):
+            gpuarray.from_dlpack(forged)
+        assert forged.deleted == 1
+        # What the driver manages is on every device.
+        forged = Forged(managed.ctypes.data, (4,), device=(kind, 0), said=(kind, 0))
+        found = gpuarray.from_dlpack(forged)
+        found.fill(kind)
+        assert (found.get() == kind).all()
+        assert forged.deleted == 0
+        del found
+        gc.collect()
+        assert forged.deleted == 1
+
+
+def test_launches_check_capsules(gpu):
+    function, memory = kernel(".u64 x"), cuda.mem_alloc(64)
+    for keywords, words in (
+        ({"device": (2, 7)}, r"the capsule is for device \(2, 7\), and __dlpack_device__ said \(2, 0\)"),
+        ({"said": (1, 0)}, "whose data is not on a CUDA device"),
+        ({"ndim": -1, "data": 0}, "ndim is -1"),
+        ({"data": 0}, "data is NULL, expected an address"),
+        ({"offset": 2**64 - 1}, "beyond every address"),
+    ):
+        forged = Forged(**{"data": int(memory), "shape": (4,), **keywords})
+        with pytest.raises((BufferError, TypeError, cuda.LogicError), match=words):
+            function(memory, forged, block=1)
+        # A capsule that nobody took is its owner's.
+        assert forged.deleted == (0 if "said" in keywords else 1)
+    forged = Forged(int(memory), (4,))
+    function(memory, forged, block=1)
+    cuda.Context.synchronize()
+    assert forged.deleted == 1
+
+
+def test_what_is_no_capsule_is_named(gpu):
+    for wrong in (None, 5, "dltensor", object()):
+        with pytest.raises(TypeError, match="__dlpack__ gave .*, expected a DLPack capsule that nobody has used"):
+            gpuarray.from_dlpack(Lends(wrong))
+    for answer in (None, (2,), ("x", 0), (2, 2**70), (2, 0, 0)):
+        with pytest.raises((TypeError, ValueError, OverflowError), match="__dlpack_device__: answer"):
+            gpuarray.from_dlpack(Lends(None, answer))
 
 
 @pytest.mark.parametrize(

@@ -216,12 +216,12 @@ def test_numbers_that_cannot_be_converted_are_named():
 @pytest.mark.parametrize(
     ("offer", "words"),
     [
-        ({"__cuda_array_interface__": {"shape": (-3,), "typestr": "<f4", "data": (8, False)}}, "__cuda_array_interface__: .*shape"),
-        ({"__cuda_array_interface__": {"shape": (3,), "typestr": 4, "data": (8, False)}}, "__cuda_array_interface__: typestr"),
-        ({"__cuda_array_interface__": {"shape": (3,), "typestr": "<f4", "data": (1.5, False)}}, "__cuda_array_interface__: data"),
-        ({"__cuda_array_interface__": {"shape": (3,), "typestr": "<f4", "data": (-8, False)}}, "__cuda_array_interface__: data"),
+        ({"__cuda_array_interface__": {"version": 3, "shape": (-3,), "typestr": "<f4", "data": (8, False)}}, "__cuda_array_interface__: .*shape"),
+        ({"__cuda_array_interface__": {"version": 3, "shape": (3,), "typestr": 4, "data": (8, False)}}, "__cuda_array_interface__: typestr"),
+        ({"__cuda_array_interface__": {"version": 3, "shape": (3,), "typestr": "<f4", "data": (1.5, False)}}, "__cuda_array_interface__: data"),
+        ({"__cuda_array_interface__": {"version": 3, "shape": (3,), "typestr": "<f4", "data": (-8, False)}}, "__cuda_array_interface__: data"),
         (
-            {"__cuda_array_interface__": {"shape": (3,), "typestr": "<f4", "data": (8, False), "stream": "x"}},
+            {"__cuda_array_interface__": {"version": 3, "shape": (3,), "typestr": "<f4", "data": (8, False), "stream": "x"}},
             "__cuda_array_interface__: stream",
         ),
         ({"__dlpack__": len, "__dlpack_device__": lambda: None}, "__dlpack_device__: answer None"),

@@ -331,6 +331,16 @@ impl TextureObject {
         self.0.raw
     }
 
+    /// Whether this is its only owner, and nothing that uses it, or what it reads, has to be waited for: dropping it destroys it at
+    /// once. Never waits itself; false where that would take a wait.
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        let rests = |ledger: &DeviceBytes| ledger.is_idle() && !ledger.has_outsiders();
+        Arc::strong_count(&self.0) == 1
+            && rests(&self.0.ledger)
+            && self.0.source.ledgers().into_iter().all(rests)
+    }
+
     /// What it reads.
     #[must_use]
     pub fn source(&self) -> &TextureSource {

@@ -7,6 +7,7 @@ ordinal, counted from 0.
 
 from __future__ import annotations
 
+import math
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -193,29 +194,18 @@ def array_info(obj: Any) -> dict[str, Any] | None:
     None when the object offers no device array. As with ``__cuda_array_interface__``, asking brings the data to where
     it is preferred, and from then on the object counts as shared.
     """
-    interface = getattr(obj, "__cuda_array_interface__", None)
-    if interface is None:
+    found = _ulib.described("array_info", obj)
+    if found is None:
         return None
-    shape = tuple(interface["shape"])
-    typestr = interface["typestr"]
-    itemsize = int(typestr[2:])
-    strides = interface.get("strides")
-    if strides is None:
-        packed, strides = itemsize, ()
-        for length in reversed(shape):
-            strides = (packed, *strides)
-            packed *= length
-    elements = 1
-    for length in shape:
-        elements *= length
+    pointer, _, shape, strides, typestr, itemsize, _ = found
     return {
-        "pointer": interface["data"][0],
-        "count": elements,
+        "pointer": pointer,
+        "count": math.prod(shape),
         "itemsize": itemsize,
         "stride": strides[-1] if strides else itemsize,
         "typestr": typestr,
         "shape": shape,
-        "strides": tuple(strides),
+        "strides": strides,
     }
 
 

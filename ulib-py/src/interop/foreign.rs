@@ -4,7 +4,56 @@
 //! allocation, from its first byte to its last, on the device that is said to have it.
 
 use ulib_core::{DType, Error, Layout, Result};
-use ulib_device::memory::PointerInfo;
+use ulib_device::memory::{PointerInfo, PointerKind};
+
+/// The memory that somebody says an array is in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Promised {
+    /// That of a device, whose number a protocol may give wrong.
+    Device(i32),
+    /// Managed memory, which belongs to all devices.
+    Managed,
+    /// Any that kernels reach.
+    Any,
+}
+
+/// [`check`] of an array that is said to be in certain memory.
+///
+/// # Errors
+/// Those of [`check`], and kind `InvalidArgument` when the driver says otherwise.
+pub(crate) fn check_promised(
+    start: u64,
+    layout: &Layout,
+    dtype: DType,
+    promised: Promised,
+) -> Result<u32> {
+    let memory = memory_of(start, layout, dtype)?;
+    let (found, ordinal) = (memory.kind, memory.ordinal);
+    let said = match promised {
+        Promised::Any => return Ok(ordinal),
+        // What is managed by the driver is often given out as a device's own.
+        Promised::Device(id) => match found {
+            PointerKind::Managed if id >= 0 => return Ok(ordinal),
+            PointerKind::Device if u32::try_from(id) == Ok(ordinal) => return Ok(ordinal),
+            _ => format!("memory of device {id}"),
+        },
+        Promised::Managed => match found {
+            PointerKind::Managed => return Ok(ordinal),
+            _ => String::from("managed memory"),
+        },
+    };
+    let expected = match found {
+        PointerKind::Host => String::from("memory of the host"),
+        PointerKind::Managed => String::from("managed memory"),
+        _ => format!("memory of device {ordinal}"),
+    };
+    Err(Error::invalid(
+        "import",
+        "the place of the array",
+        format_args!("{said}, as its owner says"),
+        format!("{expected}, as the driver says"),
+    ))
+}
 
 /// The ordinal of the device in whose memory the array lies.
 ///
@@ -14,6 +63,11 @@ use ulib_device::memory::PointerInfo;
 /// Kinds `Layout` and `InvalidArgument` when the elements are misaligned or are not all in one allocation; kind `Driver` when the
 /// driver cannot say.
 pub(crate) fn check(start: u64, layout: &Layout, dtype: DType) -> Result<u32> {
+    memory_of(start, layout, dtype).map(|memory| memory.ordinal)
+}
+
+/// What the driver knows about the memory that all of the array is in.
+fn memory_of(start: u64, layout: &Layout, dtype: DType) -> Result<PointerInfo> {
     let (first, last) = layout
         .span()
         .ok_or_else(|| Error::layout("import", "an empty array has no place"))?;
@@ -42,7 +96,7 @@ pub(crate) fn check(start: u64, layout: &Layout, dtype: DType) -> Result<u32> {
             ),
         ));
     }
-    Ok(memory.ordinal)
+    Ok(memory)
 }
 
 fn unknown(address: u64) -> Error {

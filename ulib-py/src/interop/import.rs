@@ -2,30 +2,26 @@
 
 #![allow(unsafe_code, reason = "foreign memory is raw pointers")]
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyString};
 use ulib_core::words::with_article;
 use ulib_core::{DType, Error, IDeviceArray, Layout, Placement, Result};
 use ulib_device::block::Lease;
 use ulib_device::{Device, Stream};
 
 use super::cuda_array_interface::is_absence;
+use super::described::{Described, Reader, value_error};
 use super::dlpack::{self, abi};
-use super::foreign::{self, in_elements, place};
+use super::foreign::{self, Promised, in_elements, place};
 use super::host_array::HostArray;
-use crate::args::number;
 use crate::bulk::BulkArray;
 use crate::cell::drop_detached;
 use crate::errors::IntoPyResult;
-use crate::items::{items, refuse_masked};
+use crate::items::refuse_masked;
 use crate::scene::proxy::own;
 use crate::source::Source;
-
-const PROTOCOL: &str = "__cuda_array_interface__";
-/// More axes than any array library knows.
-const MAX_AXES: usize = 64;
 
 /// Where the numbers of a copy come from.
 pub(crate) enum Incoming {
@@ -41,10 +37,10 @@ pub(crate) struct DeviceArray {
     pub(crate) start: u64,
     pub(crate) dtype: DType,
     pub(crate) layout: Layout,
-    /// The device, when the protocol told it.
-    pub(crate) ordinal: Option<u32>,
+    /// The memory that it is in, as far as the protocol told.
+    promised: Promised,
     /// The producer's stream, when its work on the array may still be going on.
-    pub(crate) stream: Option<u64>,
+    pub(crate) stream: Option<usize>,
     _owner: Owner,
 }
 
@@ -86,7 +82,7 @@ impl Incoming {
                 None => Ok(Incoming::Host(HostArray::of(object, dtype, op)?)),
             };
         }
-        match DeviceArray::of(object)? {
+        match DeviceArray::of(object, op)? {
             Some(array) => Ok(Incoming::Device(array.of_type(dtype, op)?)),
             None => Ok(Incoming::Host(HostArray::of(object, dtype, op)?)),
         }
@@ -94,7 +90,7 @@ impl Incoming {
 
     /// The array that `object`, which is none of ours, offers, with whatever element type it has.
     pub(crate) fn of_any(object: &Bound<'_, PyAny>, op: &'static str) -> PyResult<(DType, Self)> {
-        if let Some(array) = DeviceArray::of(object)? {
+        if let Some(array) = DeviceArray::of(object, op)? {
             return Ok((array.dtype, Incoming::Device(array)));
         }
         let py = object.py();
@@ -129,18 +125,19 @@ impl Incoming {
 
 impl DeviceArray {
     /// The device array that `object`, which is none of ours, offers, if it does.
-    fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+    fn of(object: &Bound<'_, PyAny>, op: &'static str) -> PyResult<Option<Self>> {
         // DLPack first: it has an end, where reading the other marks its object as shared for good.
-        if let Some((kind, id)) = dlpack::import::device_of(object)?
-            && (kind == abi::CUDA || kind == abi::CUDA_MANAGED)
+        if let Some(said @ (abi::CUDA | abi::CUDA_MANAGED, _)) = dlpack::import::device_of(object)?
         {
-            return DeviceArray::from_dlpack(object, id).map(Some);
+            return DeviceArray::from_dlpack(object, said).map(Some);
         }
-        match object.getattr_opt(intern!(object.py(), "__cuda_array_interface__"))? {
-            Some(interface) if !interface.is_none() => {
-                DeviceArray::from_interface(object, &interface).map(Some)
-            }
-            _ => Ok(None),
+        let reader = Reader {
+            place: &|| op.to_owned(),
+            wrong: value_error,
+        };
+        match Described::of(reader, object)? {
+            Some(found) => DeviceArray::described(object, found).map(Some),
+            None => Ok(None),
         }
     }
 
@@ -159,7 +156,7 @@ impl DeviceArray {
             start: lease.ptr(),
             dtype: desc.dtype,
             layout: desc.layout,
-            ordinal: Some(lease.device().ordinal()),
+            promised: Promised::Device(lease.device().ordinal().cast_signed()),
             stream: None,
             _owner: Owner::Lease {
                 _lease: Lent(Some(lease)),
@@ -167,74 +164,29 @@ impl DeviceArray {
         }))
     }
 
-    /// The array of a `__cuda_array_interface__` dictionary of `object`.
-    fn from_interface(object: &Bound<'_, PyAny>, interface: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let interface = interface.cast::<PyDict>().map_err(|_| {
-            PyTypeError::new_err("__cuda_array_interface__: the attribute is no dict")
-        })?;
-        let get = |key: &'static str| interface.get_item(key);
-        let need = |key: &'static str| {
-            interface.get_item(key)?.ok_or_else(|| {
-                PyValueError::new_err(format!("__cuda_array_interface__: {key:?} is missing"))
-            })
-        };
-        if get("mask")?.is_some_and(|mask| !mask.is_none()) {
-            return Err(PyValueError::new_err(
-                "__cuda_array_interface__: masked arrays are not supported",
-            ));
-        }
-        let shape: Vec<usize> = items(PROTOCOL, "shape", &need("shape")?, MAX_AXES)?;
-        let dtype =
-            DType::from_typestr(&number::<String>(PROTOCOL, "typestr", &need("typestr")?)?).py()?;
-        let (address, _read_only): (u64, bool) = number(PROTOCOL, "data", &need("data")?)?;
-        let bytes: Option<Vec<isize>> = match get("strides")? {
-            Some(strides) if !strides.is_none() => {
-                Some(items(PROTOCOL, "strides", &strides, MAX_AXES)?)
-            }
-            _ => None,
-        };
-        let strides = bytes
-            .map(|bytes| in_elements(&bytes, dtype))
-            .transpose()
-            .py()?;
-        let stream = match get("stream")? {
-            Some(stream) if !stream.is_none() => Some(number::<u64>(PROTOCOL, "stream", &stream)?),
-            _ => None,
-        };
-        if stream == Some(0) {
-            return Err(PyValueError::new_err(
-                "__cuda_array_interface__: stream 0 is ambiguous; 1 is the legacy default stream, 2 the per-thread one",
-            ));
-        }
-        let (start, layout) = place(address, shape, strides, dtype).py()?;
+    /// The array that `object` describes.
+    fn described(object: &Bound<'_, PyAny>, found: Described<'_>) -> PyResult<Self> {
+        let dtype = DType::from_typestr(found.typestr.to_str()?).py()?;
+        let strides = found.strides.as_deref();
+        let strides = strides.map(|bytes| in_elements(bytes, dtype));
+        let strides = strides.transpose().py()?;
+        let (start, layout) = place(found.address, found.shape, strides, dtype).py()?;
         Ok(DeviceArray {
             start,
             dtype,
             layout,
-            ordinal: None,
-            stream,
+            promised: Promised::Any,
+            stream: found.stream,
             _owner: Owner::Object {
                 _object: object.clone().unbind(),
             },
         })
     }
 
-    /// The array of `object.__dlpack__()`, on CUDA device `id`.
-    fn from_dlpack(object: &Bound<'_, PyAny>, id: i32) -> PyResult<Self> {
+    /// The array of `object.__dlpack__()`, of which `__dlpack_device__` said where it is.
+    fn from_dlpack(object: &Bound<'_, PyAny>, said: (i32, i32)) -> PyResult<Self> {
         // 1: our copy runs on the legacy default stream, and the producer makes it wait.
-        let taken = dlpack::import::take(object, 1)?;
-        if !matches!(taken.device().kind, abi::CUDA | abi::CUDA_MANAGED) {
-            return Err(PyValueError::new_err(format!(
-                "__dlpack__: the capsule is for device type {}, __dlpack_device__ said CUDA",
-                taken.device().kind
-            )));
-        }
-        if taken.device().kind == abi::CUDA && taken.device().id != id {
-            return Err(PyValueError::new_err(format!(
-                "__dlpack__: the capsule is for device {}, __dlpack_device__ said {id}",
-                taken.device().id
-            )));
-        }
+        let taken = dlpack::import::take_cuda(object, said, 1)?;
         let dtype = taken.dtype().py()?;
         let (start, layout) = place(
             taken.address().py()?,
@@ -247,11 +199,7 @@ impl DeviceArray {
             start,
             dtype,
             layout,
-            // Managed memory belongs to every device; the driver names the one it was made on.
-            ordinal: match taken.device().kind {
-                abi::CUDA => Some(u32::try_from(id)?),
-                _ => None,
-            },
+            promised: taken.promised(),
             stream: None,
             _owner: Owner::Capsule { _taken: taken },
         })
@@ -269,15 +217,7 @@ impl DeviceArray {
     ///
     /// Every use of a foreign array goes through here, whatever protocol it came by.
     pub(crate) fn located(&self) -> Result<Located<'_>> {
-        let found = foreign::check(self.start, &self.layout, self.dtype)?;
-        if let Some(promised) = self.ordinal.filter(|&promised| promised != found) {
-            return Err(Error::invalid(
-                "import",
-                "device",
-                promised,
-                format!("{found}, where the driver says that the memory is"),
-            ));
-        }
+        let found = foreign::check_promised(self.start, &self.layout, self.dtype, self.promised)?;
         Ok(Located {
             array: self,
             device: Device::new(found)?,
@@ -300,8 +240,6 @@ impl Located<'_> {
         let Some(handle) = self.array.stream.filter(|&handle| handle != 1) else {
             return Ok(());
         };
-        let handle = usize::try_from(handle)
-            .map_err(|_| Error::overflow("import", format_args!("stream {handle}")))?;
         // SAFETY: the protocol promises that a number in `stream` is a stream of the array's context
         // that lives as long as the array, whose owner `array` borrows.
         let producer = unsafe { Stream::from_raw(&self.device, handle) };

@@ -3,6 +3,7 @@
 pub(crate) mod array_interface;
 pub(crate) mod buffer;
 pub(crate) mod cuda_array_interface;
+pub(crate) mod described;
 pub(crate) mod dlpack;
 pub(crate) mod foreign;
 pub(crate) mod host_array;

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from ._arguments import integer, shown
 from ._enums import array3d_flags, array_format
 from ._errors import LogicError
-from ._native import Array
+from ._native import Array, described
 
 if TYPE_CHECKING:
     import numpy
@@ -196,17 +195,13 @@ def gpuarray_to_array(gpuarray: Any, order: str, allowSurfaceBind: bool = False)
     import numpy
 
     op = "gpuarray_to_array"
-    seen: dict[str, Any] | None = getattr(gpuarray, "__cuda_array_interface__", None)
+    seen = described(f"{op}: gpuarray", gpuarray)
     if seen is None:
         raise LogicError(f"{op}: {shown(gpuarray)} is no array on a device")
-    shape, dtype = tuple(seen["shape"]), numpy.dtype(seen["typestr"])
+    _, _, shape, strides, typestr, _, _ = seen
+    dtype = numpy.dtype(typestr)
     array = _array_for(op, shape, dtype, order, allowSurfaceBind)
-    strides = seen.get("strides")
-    if strides is None:
-        strides = tuple(dtype.itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
-    if len(strides) != len(shape):
-        raise LogicError(f"{op}: strides {strides} of {len(strides)} axes, of an array of shape {shape}")
-    lengths, steps = (shape, tuple(strides)) if order == "C" else (shape[::-1], tuple(strides)[::-1])
+    lengths, steps = (shape, strides) if order == "C" else (shape[::-1], strides[::-1])
     pitches = _pitches(dtype, lengths, steps)
     if pitches == (lengths[-1] * dtype.itemsize, lengths[-2]):
         array.copy_from(gpuarray)

@@ -2,46 +2,26 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy
 from numpy.typing import DTypeLike, NDArray
 
 from . import _exchange, _layout, _transfers
-from ._arguments import function, instance, integer, integers, refused, shown
+from ._arguments import instance, integer, integers, refused, shown
+from ._arraybase import ArrayBase, _kind
 from ._arrays import _texel
 from ._enums import TRSF_READ_AS_INTEGER
-from ._layout import Flags, Plan
-from ._memory import _dtype, _order, _shape, pagelocked_empty
-from ._native import mem_alloc
+from ._layout import Plan
+from ._memory import _order, pagelocked_empty
+from ._native import described, mem_alloc
 from ._textures import TextureReference
-from ._transfers import ALLOCATIONS, Place
-from ._unfinished import NoArithmetic
-
-if TYPE_CHECKING:
-    from ._memory import _Shape
-
-Allocator = Callable[[int], Any]
+from ._transfers import Place
 
 
-def _kind(dtype: DTypeLike) -> numpy.dtype[Any]:
-    found = _dtype(dtype)
-    if not found.isnative:
-        raise TypeError(f"elements of {found!r} are in the other byte order, which kernels cannot read; astype(dtype.newbyteorder('='))")
-    return found
-
-
-def _allocated(allocator: Allocator, nbytes: int) -> Any:
-    memory = function("GPUArray", "allocator", allocator)(nbytes)
-    if memory is None or (isinstance(memory, ALLOCATIONS) and memory.size < nbytes):
-        raise ValueError(f"GPUArray: allocator gave {memory!r} for {nbytes} bytes")
-    return memory
-
-
-class GPUArray(NoArithmetic):
+class GPUArray(ArrayBase):
     """An array in the memory of a device.
 
     Args:
@@ -57,54 +37,7 @@ class GPUArray(NoArithmetic):
     of size 0 has no memory: its ``gpudata`` is None, and ``ptr`` 0.
     """
 
-    __array_priority__ = 100
     __module__ = "uLib.cuda.gpuarray"
-
-    def __init__(
-        self,
-        shape: _Shape,
-        dtype: DTypeLike,
-        allocator: Allocator = mem_alloc,
-        base: Any = None,
-        gpudata: Any = None,
-        strides: Sequence[int] | None = None,
-        order: str = "C",
-    ) -> None:
-        self.shape = _shape(shape)
-        self.dtype: numpy.dtype[Any] = _kind(dtype)
-        if strides is None:
-            self.strides = _layout.packed_strides(self.shape, self.dtype.itemsize, _order(order))
-        else:
-            self.strides = integers("GPUArray", "strides", strides)
-            if len(self.strides) != len(self.shape):
-                raise ValueError(f"strides {self.strides} of {len(self.strides)} axes, of an array of shape {self.shape}")
-        self.allocator = allocator
-        self.base = base
-        low, high = _layout.span(self.shape, self.strides, self.dtype.itemsize)
-        if gpudata is not None:
-            if isinstance(gpudata, ALLOCATIONS) and (low < 0 or high > gpudata.size):
-                raise ValueError(
-                    f"shape {self.shape}, strides {self.strides} and {self.dtype} reach from byte {low} to {high} of memory of "
-                    f"{gpudata.size} bytes"
-                )
-            self._place: Place | None = Place(gpudata)
-        elif base is not None:
-            raise ValueError("base is of use with gpudata only")
-        else:
-            self._place = Place(_allocated(allocator, high - low), -low) if high > low else None
-
-    @classmethod
-    def _of(
-        cls, source: GPUArray, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: numpy.dtype[Any]
-    ) -> GPUArray:
-        """An array of the memory of ``source``, from ``offset`` bytes behind its first element on."""
-        found = cls.__new__(cls)
-        found.shape, found.strides, found.dtype = shape, strides, dtype
-        found.allocator, found.base = source.allocator, source
-        place = source._place
-        empty = 0 in shape or dtype.itemsize == 0
-        found._place = None if place is None or empty else Place(place.memory, place.offset + offset)
-        return found
 
     @classmethod
     def _of_interface(cls, ary: Any) -> GPUArray:
@@ -113,74 +46,18 @@ class GPUArray(NoArithmetic):
             if ary._place is not None:
                 ary._place.use(None, write=False)
             return ary
-        seen: dict[str, Any] = ary.__cuda_array_interface__
-        if seen.get("stream") not in (None, 1):
-            _transfers.wait(seen["stream"])
-        return cls(tuple(seen["shape"]), seen["typestr"], base=ary, gpudata=int(seen["data"][0]), strides=seen.get("strides"))
-
-    @property
-    def gpudata(self) -> Any:
-        """The memory: the allocation, or, of an array that begins somewhere in it, the address; None where there is none."""
-        return None if self._place is None else self._place.at()
-
-    @property
-    def _allocation(self) -> Any:
-        """What launches note as used, wherever in there the array begins."""
-        return None if self._place is None else self._place.memory
-
-    @property
-    def ptr(self) -> int:
-        """The address of the element with all indices zero; 0 where there is none."""
-        return 0 if self._place is None else int(self._place.at())
-
-    @property
-    def size(self) -> int:
-        """How many elements there are."""
-        return math.prod(self.shape)
-
-    @property
-    def mem_size(self) -> int:
-        """How many elements there are."""
-        return self.size
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of an element."""
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self.size * self.dtype.itemsize
-
-    @property
-    def ndim(self) -> int:
-        """How many axes there are."""
-        return len(self.shape)
-
-    @property
-    def flags(self) -> Flags:
-        """``c_contiguous``, ``f_contiguous``, and ``forc`` for one or the other."""
-        return _layout.flags(self.shape, self.strides, self.dtype.itemsize)
+        seen = described("GPUArray", ary)
+        if seen is None:
+            raise TypeError(f"GPUArray: {type(ary)} is no array on a device")
+        address, _, shape, strides, typestr, _, stream = seen
+        if stream not in (None, 1):
+            _transfers.wait(stream)
+        return cls(shape, typestr, base=ary, gpudata=address, strides=strides)
 
     @property
     def T(self) -> GPUArray:
         """The array with its axes reversed."""
         return self.transpose()
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
-            "version": 3,
-            "shape": self.shape,
-            "typestr": self.dtype.str,
-            "data": (self.ptr, False),
-            "strides": self.strides,
-            "stream": None,
-        }
-        if self.dtype.names is not None:
-            found["descr"] = self.dtype.descr
-        return found
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """The kind of memory and the number of the device that ``__dlpack__`` gives without arguments."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._errors import LogicError
 from ._memory import mem_alloc_like
 from ._native import DeviceAllocation, memcpy_dtoh, memcpy_dtoh_async, memcpy_htod, memcpy_htod_async
 
@@ -21,10 +22,14 @@ class ArgumentHandler:
         self.dev_alloc: DeviceAllocation | None = None
 
     __module__ = "uLib.cuda.driver"
+    # Whether the array is written after the call.
+    _writes = False
 
     def get_device_alloc(self) -> DeviceAllocation:
         """The place on the device, made when it is first asked for."""
         if self.dev_alloc is None:
+            if self._writes and not getattr(getattr(self.array, "flags", None), "writeable", True):
+                raise LogicError(f"{type(self).__name__}: the array is read-only")
             dtype = getattr(self.array, "dtype", None)
             if not getattr(dtype, "isnative", True):
                 raise TypeError(
@@ -57,6 +62,7 @@ class Out(ArgumentHandler):
     """The kernel writes the array, all of it."""
 
     __module__ = "uLib.cuda.driver"
+    _writes = True
 
     def post_call(self, stream: Any) -> None:
         if stream is None:

@@ -32,6 +32,7 @@ from ._native import (
     PooledDeviceAllocation,
     SurfaceObject,
     TextureObject,
+    described,
     keep_in_capture,
     mem_get_address_range,
     memcpy_htod,
@@ -378,9 +379,9 @@ def _known(kind: type[_Mode], name: str, number: int) -> _Mode:
 
 
 def _address(op: str, devptr: Any) -> int:
-    seen = getattr(devptr, "__cuda_array_interface__", None)
+    seen = described(f"{op}: devptr", devptr)
     if seen is not None:
-        return int(seen["data"][0])
+        return seen[0]
     return integer(op, "devptr", getattr(devptr, "gpudata", devptr))
 
 

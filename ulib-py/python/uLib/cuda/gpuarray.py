@@ -11,7 +11,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from . import _layout
 from ._arguments import converted, instance, integer, shown
-from ._gpuarray import Allocator, GPUArray
+from ._arraybase import Allocator
+from ._gpuarray import GPUArray
 from ._memory import _dtype
 from ._native import Context, Device, mem_alloc
 from ._occupancy import DeviceData

@@ -112,10 +112,14 @@ impl HostBytes {
         object: &Bound<'_, PyAny>,
     ) -> PyResult<Self> {
         let bytes = Self::of(op, what, object)?;
-        if bytes.buffer.0.readonly != 0 {
+        if bytes.is_read_only() {
             return Err(logic(format!("{op}: {what} is read-only")));
         }
         Ok(bytes)
+    }
+
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.buffer.0.readonly != 0
     }
 
     /// Tells the garbage collector of the object that has the bytes.

@@ -30,7 +30,7 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 fn memcpy_htod(dest: &Bound<'_, PyAny>, src: &Bound<'_, PyAny>) -> PyResult<()> {
     const OP: &str = "memcpy_htod";
     let (to, from) = (
-        Pointer::of(OP, "dest", dest)?,
+        Pointer::to_write(OP, "dest", dest)?,
         HostBytes::of(OP, "src", src)?,
     );
     to.check(OP, "dest", from.len())?;
@@ -54,7 +54,7 @@ fn memcpy_htod_async(
     const OP: &str = "memcpy_htod_async";
     let py = dest.py();
     let (to, from) = (
-        Pointer::of(OP, "dest", dest)?,
+        Pointer::to_write(OP, "dest", dest)?,
         HostBytes::of(OP, "src", src)?,
     );
     to.check(OP, "dest", from.len())?;
@@ -131,7 +131,10 @@ fn dtod(
     size: i128,
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    let (to, from) = (Pointer::of(op, "dest", dest)?, Pointer::of(op, "src", src)?);
+    let (to, from) = (
+        Pointer::to_write(op, "dest", dest)?,
+        Pointer::of(op, "src", src)?,
+    );
     let size = size_of(op, size)?;
     to.check(op, "dest", size)?;
     from.check(op, "src", size)?;

@@ -17,7 +17,7 @@ use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::interop::dlpack::export::{Parcel, capsule, check_stream};
 use crate::interop::dlpack::{abi, import};
-use crate::interop::foreign;
+use crate::interop::foreign::{self, Promised};
 use crate::source::Desc;
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -138,6 +138,13 @@ fn hand_over(device: &Device, bytes: Option<&DeviceBytes>, stream: Option<i64>) 
     }
 }
 
+/// The device with a number that a capsule gives.
+fn device_by(id: i32) -> Result<Device> {
+    let ordinal = u32::try_from(id)
+        .map_err(|_| Error::invalid("from_dlpack", "device", id, "no negative number"))?;
+    Device::new(ordinal)
+}
+
 /// What was in a capsule: the memory, bytes before the first element, shape, strides in bytes, type string, whether it is read-only.
 type Imported = (
     Option<DeviceAllocation>,
@@ -152,26 +159,20 @@ type Imported = (
 #[pyfunction]
 fn dlpack_import(object: &Bound<'_, PyAny>) -> PyResult<Imported> {
     const OP: &str = "from_dlpack";
-    let Some((kind, _)) = import::device_of(object)? else {
+    let Some((kind, id)) = import::device_of(object)? else {
         let found = object.get_type();
         return Err(PyTypeError::new_err(format!(
             "{OP}: {found} has no __dlpack__ and __dlpack_device__"
         )));
     };
-    let is_cuda = |kind| kind == abi::CUDA || kind == abi::CUDA_MANAGED;
-    if !is_cuda(kind) {
+    if kind != abi::CUDA && kind != abi::CUDA_MANAGED {
         return Err(PyBufferError::new_err(format!(
             "{OP}: the array is in memory of kind {kind}, not on a CUDA device; to_gpu copies arrays of the host"
         )));
     }
     // Its work is ordered before that of the default stream.
-    let taken = import::take(object, 1)?;
-    if !is_cuda(taken.device().kind) {
-        return Err(PyBufferError::new_err(format!(
-            "{OP}: the capsule has memory of kind {}, and __dlpack_device__ said {kind}",
-            taken.device().kind
-        )));
-    }
+    let taken = import::take_cuda(object, (kind, id), 1)?;
+    let promised = taken.promised();
     let (dtype, shape, read_only) = (
         taken.dtype().cuda()?,
         taken.shape().cuda()?,
@@ -188,10 +189,17 @@ fn dlpack_import(object: &Bound<'_, PyAny>) -> PyResult<Imported> {
         .map(|&stride| stride.checked_mul(size as isize).unwrap_or(size as isize))
         .collect();
     let memory = match layout.span() {
-        None => None,
+        None => {
+            // An empty array is nowhere; still there has to be its device.
+            if let Promised::Device(id) = promised {
+                device_by(id).cuda()?;
+            }
+            None
+        }
         Some((_, last)) => {
             let made = object.py().detach(|| {
-                let device = Device::new(foreign::check(start, &layout, dtype)?)?;
+                let device =
+                    Device::new(foreign::check_promised(start, &layout, dtype, promised)?)?;
                 let len = (last + 1) * size;
                 // SAFETY: the driver says that the memory is there, and the producer keeps it until `taken` is dropped.
                 let bytes = unsafe { DeviceBytes::foreign(&device, start, len, Box::new(taken)) };

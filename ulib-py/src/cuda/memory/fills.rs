@@ -25,7 +25,7 @@ fn fill(
     rows: &Rows,
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    let to = Pointer::of(op, "dest", dest)?;
+    let to = Pointer::to_write(op, "dest", dest)?;
     let too_large = || {
         logic(format!(
             "{op}: {} elements by {} rows are too large",

@@ -40,7 +40,10 @@ fn copy(
     contexts: [Option<&Bound<'_, PyContext>>; 2],
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    let (to, from) = (Pointer::of(op, "dest", dest)?, Pointer::of(op, "src", src)?);
+    let (to, from) = (
+        Pointer::to_write(op, "dest", dest)?,
+        Pointer::of(op, "src", src)?,
+    );
     let size = size_of(op, size)?;
     to.check(op, "dest", size)?;
     from.check(op, "src", size)?;

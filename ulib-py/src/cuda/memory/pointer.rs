@@ -19,6 +19,7 @@ use crate::args::{Int, shown};
 use crate::cuda::current;
 use crate::cuda::errors::{logic, to_cuda};
 use crate::cuda::kept::Object;
+use crate::interop::described::{Described, Reader};
 
 /// Base of classes that stand for an address of device memory: they override ``get_pointer``, and are integers then.
 #[pyclass(subclass, frozen, weakref, module = "uLib.cuda.driver")]
@@ -61,6 +62,8 @@ pub(crate) struct Pointer {
     owner: Option<Arc<DeviceBytes>>,
     /// The stream on which its producer works, where it says so.
     after: Option<usize>,
+    /// Whether its producer forbids that it is written.
+    read_only: bool,
     /// The object that names the place, where that is what keeps it.
     named: Option<Object>,
     /// Memory of another process.
@@ -83,6 +86,22 @@ impl Pointer {
         })
     }
 
+    /// As [`of`](Self::of), for memory that is to be written.
+    pub(crate) fn to_write(
+        op: &'static str,
+        what: &str,
+        object: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let found = Self::of(op, what, object)?;
+        if found.read_only {
+            return Err(logic(format!(
+                "{op}: {what} is read-only: {}",
+                object.get_type()
+            )));
+        }
+        Ok(found)
+    }
+
     /// [`of`](Self::of), through so many more objects with `gpudata`.
     fn within(
         op: &'static str,
@@ -100,10 +119,8 @@ impl Pointer {
         if object.is_instance_of::<PyBool>() {
             return Err(refused(op, what, object));
         }
-        if let Some(interface) = object.getattr_opt(intern!(py, "__cuda_array_interface__"))?
-            && !interface.is_none()
-        {
-            return Self::in_array(op, what, object, &interface);
+        if let Some(array) = Self::in_array(op, what, object)? {
+            return Ok(array);
         }
         if let Some(data) = object.getattr_opt(intern!(py, "gpudata"))? {
             if data.is_none() {
@@ -141,6 +158,7 @@ impl Pointer {
             room: self.room,
             owner: self.owner.clone(),
             after: self.after,
+            read_only: self.read_only,
             named: self.named.clone(),
             imported: self.imported.clone(),
         }
@@ -168,6 +186,7 @@ impl Pointer {
             room,
             owner: None,
             after: None,
+            read_only: false,
             named: None,
             imported: None,
         }
@@ -192,63 +211,32 @@ impl Pointer {
     fn in_managed(object: &Bound<'_, PyAny>) -> Option<Self> {
         let bytes = HostBytes::of("", "", object).ok()?;
         managed_range(bytes.ptr() as u64)?;
-        Some(Self::plain(bytes.ptr() as u64, Some(bytes.len())))
+        Some(Self {
+            read_only: bytes.is_read_only(),
+            ..Self::plain(bytes.ptr() as u64, Some(bytes.len()))
+        })
     }
 
     /// The memory of a packed array of anybody.
-    fn in_array(
-        op: &'static str,
-        what: &str,
-        object: &Bound<'_, PyAny>,
-        interface: &Bound<'_, PyAny>,
-    ) -> PyResult<Self> {
-        let unclear = || {
-            let kind = object.get_type();
-            logic(format!(
-                "{op}: {what} is {kind}, whose __cuda_array_interface__ is not understood"
-            ))
+    fn in_array(op: &'static str, what: &str, object: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        let reader = Reader {
+            place: &|| format!("{op}: {what}"),
+            wrong: logic,
         };
-        let interface = interface.cast::<PyDict>().map_err(|_| unclear())?;
-        let get = |key: &str| interface.get_item(key)?.ok_or_else(unclear);
-        let (address, _read_only): (u64, bool) = get("data")?.extract().map_err(|_| unclear())?;
-        let shape: Vec<usize> = get("shape")?.extract().map_err(|_| unclear())?;
-        let typestr: String = get("typestr")?.extract().map_err(|_| unclear())?;
-        let item: usize = typestr
-            .get(2..)
-            .and_then(|size| size.parse().ok())
-            .ok_or_else(unclear)?;
-        let strides: Option<Vec<isize>> = match interface.get_item("strides")? {
-            Some(strides) if !strides.is_none() => Some(strides.extract().map_err(|_| unclear())?),
-            _ => None,
+        let Some(array) = Described::of(reader, object)? else {
+            return Ok(None);
         };
-        if strides
-            .as_ref()
-            .is_some_and(|strides| strides.len() != shape.len())
-        {
-            return Err(unclear());
-        }
-        let packed = strides.is_none_or(|strides| {
-            let rows = shape.iter().copied().zip(strides.iter().copied());
-            is_packed(rows.clone().rev(), item) || is_packed(rows, item)
-        });
-        if !packed {
+        if !array.is_packed() {
             return Err(logic(format!(
                 "{op}: {what} is an array with gaps; a packed copy is none"
             )));
         }
-        let len = shape
-            .iter()
-            .try_fold(item, |len, &n| len.checked_mul(n))
-            .ok_or_else(unclear)?;
-        let after = match interface.get_item("stream")? {
-            Some(stream) if !stream.is_none() => Some(stream.extract().map_err(|_| unclear())?),
-            _ => None,
-        };
-        Ok(Self {
-            after,
+        Ok(Some(Self {
+            after: array.stream,
+            read_only: array.read_only,
             owner: allocation_of(object)?,
-            ..Self::plain(address, Some(len))
-        })
+            ..Self::plain(array.address, Some(array.bytes()))
+        }))
     }
 
     /// The address.
@@ -311,19 +299,6 @@ pub(crate) fn allocation_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Arc<De
         Some(found) => ours(&found).map(Slot::bytes).transpose(),
         None => Ok(None),
     }
-}
-
-/// Whether an array of these lengths and strides, fastest axis first, has no gaps.
-fn is_packed(axes: impl Iterator<Item = (usize, isize)> + Clone, item: usize) -> bool {
-    if axes.clone().any(|(n, _)| n == 0) {
-        return true;
-    }
-    let mut expected = item as isize;
-    axes.filter(|&(n, _)| n > 1).all(|(n, stride)| {
-        let fits = stride == expected;
-        expected = expected.saturating_mul(n as isize);
-        fits
-    })
 }
 
 fn refused(op: &'static str, what: &str, object: &Bound<'_, PyAny>) -> PyErr {

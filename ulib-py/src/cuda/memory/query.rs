@@ -5,11 +5,24 @@ use pyo3::types::PyDict;
 use ulib_device::memory::{PointerInfo, PointerKind, address_range};
 
 use super::pointer::Pointer;
-use crate::cuda::errors::IntoCudaResult;
+use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::interop::described::{Described, Reader, Row};
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(described, module)?)?;
     module.add_function(wrap_pyfunction!(mem_get_address_range, module)?)?;
     module.add_function(wrap_pyfunction!(mem_get_pointer_attributes, module)?)
+}
+
+/// What the ``__cuda_array_interface__`` of ``object`` says, if it has one.
+#[pyfunction]
+fn described<'py>(op: &str, object: &Bound<'py, PyAny>) -> PyResult<Option<Row<'py>>> {
+    let reader = Reader {
+        place: &|| op.to_owned(),
+        wrong: logic,
+    };
+    let found = Described::of(reader, object)?;
+    found.map(|found| found.row(object.py())).transpose()
 }
 
 /// Start and length in bytes of the allocation in which ``ptr`` lies.

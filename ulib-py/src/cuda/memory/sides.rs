@@ -74,8 +74,15 @@ impl Given {
         })
     }
 
-    pub(super) fn device(op: &'static str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let pointer = Pointer::of(op, "device memory", object)?;
+    pub(super) fn device(
+        op: &'static str,
+        object: &Bound<'_, PyAny>,
+        write: bool,
+    ) -> PyResult<Self> {
+        let pointer = match write {
+            true => Pointer::to_write(op, "device memory", object)?,
+            false => Pointer::of(op, "device memory", object)?,
+        };
         Ok(Self {
             kind: CUmemorytype::CU_MEMORYTYPE_DEVICE,
             address: pointer.address(),
@@ -89,7 +96,7 @@ impl Given {
         object: &Bound<'_, PyAny>,
         write: bool,
     ) -> PyResult<Self> {
-        let given = Self::device(op, object).or_else(|_| Self::host(op, object, write))?;
+        let given = Self::device(op, object, write).or_else(|_| Self::host(op, object, write))?;
         Ok(Self {
             kind: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
             ..given

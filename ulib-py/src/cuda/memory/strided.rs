@@ -257,12 +257,12 @@ macro_rules! copies {
 
             /// Takes the source from device memory.
             fn set_src_device(&self, devptr: &Bound<'_, PyAny>) -> PyResult<()> {
-                put(&self.state, Given::device("set_src_device", devptr)?, |all| &mut all.src)
+                put(&self.state, Given::device("set_src_device", devptr, false)?, |all| &mut all.src)
             }
 
             /// Puts the copy into device memory.
             fn set_dst_device(&self, devptr: &Bound<'_, PyAny>) -> PyResult<()> {
-                put(&self.state, Given::device("set_dst_device", devptr)?, |all| &mut all.dst)
+                put(&self.state, Given::device("set_dst_device", devptr, true)?, |all| &mut all.dst)
             }
 
             /// Takes the source from an ``Array``.

@@ -83,6 +83,16 @@ impl Place<'_> {
             .map_or(ParameterKind::Unknown, |parameter| parameter.kind)
     }
 
+    /// The parameter and what is given for it.
+    pub(super) fn named(&self, object: &Bound<'_, PyAny>) -> String {
+        format!(
+            "parameter #{} (0-based) of kernel {}, {}",
+            self.index,
+            self.kernel,
+            class_of(object)
+        )
+    }
+
     pub(super) fn refused(&self, object: &Bound<'_, PyAny>, why: &str) -> PyErr {
         PyTypeError::new_err(format!(
             "invalid type on parameter #{} (0-based) of kernel {}: {}{why}",

@@ -188,7 +188,7 @@ impl PyArray {
                 })
                 .cuda();
         }
-        let to = Pointer::of(OP, "dest", dest)?;
+        let to = Pointer::to_write(OP, "dest", dest)?;
         let len = span(&array, pitch);
         to.check(OP, "dest", len)?;
         py.detach(|| {

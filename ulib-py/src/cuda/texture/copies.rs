@@ -88,7 +88,7 @@ fn memcpy_atod(
 ) -> PyResult<()> {
     const OP: &str = "memcpy_atod";
     let (array, origin) = row(OP, ary, index)?;
-    let (to, len) = (Pointer::of(OP, "dest", dest)?, count(OP, "len", len)?);
+    let (to, len) = (Pointer::to_write(OP, "dest", dest)?, count(OP, "len", len)?);
     to.check(OP, "dest", len)?;
     let (extent, pitch) = of(len);
     dest.py()

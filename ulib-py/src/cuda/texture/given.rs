@@ -3,12 +3,13 @@
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::PyType;
 use ulib_device::sys::CUarray_format;
 use ulib_device::texture::{ArrayDescriptor, Format};
 
 use crate::args::Int;
 use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::interop::described::{Described, Reader};
 
 /// A size or an index.
 pub(super) fn count(op: &'static str, what: &'static str, number: Int) -> PyResult<usize> {
@@ -97,20 +98,14 @@ pub(super) fn texels(
     object: &Bound<'_, PyAny>,
     channels: u32,
 ) -> PyResult<Option<Texels>> {
-    let py = object.py();
-    let Some(found) = object.getattr_opt(intern!(py, "__cuda_array_interface__"))? else {
+    let reader = Reader {
+        place: &|| op.to_owned(),
+        wrong: logic,
+    };
+    let Some(found) = Described::of(reader, object)? else {
         return Ok(None);
     };
-    let unclear = || {
-        logic(format!(
-            "{op}: the array's __cuda_array_interface__ is not understood"
-        ))
-    };
-    let found = found.cast::<PyDict>().map_err(|_| unclear())?;
-    let get = |key: &str| found.get_item(key)?.ok_or_else(unclear);
-    let (address, _read_only): (u64, bool) = get("data")?.extract().map_err(|_| unclear())?;
-    let mut shape: Vec<usize> = get("shape")?.extract().map_err(|_| unclear())?;
-    let typestr: String = get("typestr")?.extract().map_err(|_| unclear())?;
+    let typestr = found.typestr.to_str()?;
     let format = match typestr.get(1..) {
         Some("u1") => Format::U8,
         Some("u2") => Format::U16,
@@ -126,14 +121,9 @@ pub(super) fn texels(
             )));
         }
     };
-    let item = format.bytes();
-    let mut strides: Vec<isize> = match found.get_item("strides")? {
-        Some(strides) if !strides.is_none() => strides.extract().map_err(|_| unclear())?,
-        _ => packed(&shape, item),
-    };
-    if strides.len() != shape.len() {
-        return Err(unclear());
-    }
+    let item = found.item;
+    let mut strides = found.all_strides();
+    let (address, mut shape) = (found.address, found.shape);
     let named = format!(
         "{op}: an array of shape {shape:?} and strides {strides:?} is not read as a texture"
     );
@@ -171,19 +161,4 @@ pub(super) fn texels(
         height,
         pitch,
     }))
-}
-
-fn packed(shape: &[usize], item: usize) -> Vec<isize> {
-    let mut next = item;
-    let mut strides: Vec<isize> = shape
-        .iter()
-        .rev()
-        .map(|&n| {
-            let stride = next as isize;
-            next = next.saturating_mul(n);
-            stride
-        })
-        .collect();
-    strides.reverse();
-    strides
 }

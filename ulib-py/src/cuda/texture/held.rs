@@ -27,6 +27,17 @@ impl<T: Clone + Send> Held<T> {
         Ok(())
     }
 
+    /// What `look` sees of the value; `None` where it is freed, or somebody has it locked. For the collector of garbage.
+    pub(crate) fn peek<R>(&self, look: impl FnOnce(&T) -> R) -> Option<R> {
+        self.0.try_lock().ok()?.as_ref().map(look)
+    }
+
+    /// Lets the value go, for the collector of garbage.
+    pub(crate) fn clear(&self) {
+        let value = self.lock().take();
+        drop_detached(value);
+    }
+
     /// Frees the value unless that has happened already.
     pub(crate) fn close(&self, py: Python<'_>) {
         let value = self.lock().take();

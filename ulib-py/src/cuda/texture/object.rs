@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use pyo3::{PyTraverseError, PyVisit};
 use ulib_core::Error;
 use ulib_device::DeviceBytes;
 use ulib_device::memory::PointerInfo;
@@ -20,6 +21,7 @@ use super::held::Held;
 use super::mipmap::PyMipmappedArray;
 use crate::args::{Int, shown};
 use crate::cuda::errors::{IntoCudaResult, logic, to_cuda};
+use crate::cuda::kept::Object;
 use crate::cuda::memory::pointer::Pointer;
 
 /// A texture, through which kernels read ``resource``: an argument for a parameter of type ``cudaTextureObject_t``, an integer of 64
@@ -34,7 +36,14 @@ use crate::cuda::memory::pointer::Pointer;
 /// blocks; ``view_levels`` and ``view_layers`` are the first and the last one that are seen. The texture keeps what it reads, and is
 /// destroyed after the kernels, and with the graphs, that use it.
 #[pyclass(frozen, weakref, name = "TextureObject", module = "uLib.cuda.driver")]
-pub(crate) struct PyTexture(Held<TextureObject>);
+pub(crate) struct PyTexture(Held<Texture>);
+
+/// The texture, and the object of Python that keeps the memory that it reads, which the texture keeps.
+#[derive(Clone)]
+struct Texture {
+    object: TextureObject,
+    resource: Option<Object>,
+}
 
 const CLASS: &str = "TextureObject";
 
@@ -98,15 +107,18 @@ fn address_modes(given: Option<&Bound<'_, PyAny>>) -> PyResult<[AddressMode; 3]>
 impl PyTexture {
     /// The texture, as long as it is not freed.
     pub(crate) fn texture(&self) -> PyResult<TextureObject> {
-        self.0.get(CLASS)
+        self.0.get(CLASS).map(|texture| texture.object)
     }
 
-    fn source(resource: &Bound<'_, PyAny>, given: &Given) -> PyResult<TextureSource> {
+    fn source(
+        resource: &Bound<'_, PyAny>,
+        given: &Given,
+    ) -> PyResult<(TextureSource, Option<Object>)> {
         if let Ok(array) = resource.cast::<PyArray>() {
-            return Ok(TextureSource::Array(array.get().array()?));
+            return Ok((TextureSource::Array(array.get().array()?), None));
         }
         if let Ok(array) = resource.cast::<PyMipmappedArray>() {
-            return Ok(TextureSource::Mipmaps(array.get().array()?));
+            return Ok((TextureSource::Mipmaps(array.get().array()?), None));
         }
         let seen = if given.format.is_none() {
             texels(CLASS, resource, given.channels)?
@@ -132,7 +144,7 @@ impl PyTexture {
                 (pointer.address(), pointer.owner().cloned())
             }
         };
-        let memory = memory(resource, address, owner)?;
+        let (memory, kept) = memory(resource, address, owner)?;
         let room = memory.len();
         let source = match height {
             None => TextureSource::Linear {
@@ -156,7 +168,7 @@ impl PyTexture {
                 }
             }
         };
-        Ok(source)
+        Ok((source, kept))
     }
 }
 
@@ -166,11 +178,12 @@ fn memory(
     resource: &Bound<'_, PyAny>,
     address: u64,
     owner: Option<Arc<DeviceBytes>>,
-) -> PyResult<Arc<DeviceBytes>> {
+) -> PyResult<(Arc<DeviceBytes>, Option<Object>)> {
     if let Some(owner) = owner.filter(|owner| owner.ptr() == address) {
-        return Ok(owner);
+        return Ok((owner, None));
     }
-    let keep = resource.clone().unbind();
+    let kept = Object::new(resource);
+    let keep = kept.clone();
     let found = resource.py().detach(|| {
         let known = PointerInfo::of(address)?;
         let known = known.ok_or_else(|| {
@@ -184,7 +197,7 @@ fn memory(
         // gives a bare number vouches for it.
         Ok(unsafe { DeviceBytes::foreign(&device, address, len, Box::new(keep)) })
     });
-    Ok(Arc::new(found.map_err(to_cuda)?))
+    Ok((Arc::new(found.map_err(to_cuda)?), Some(kept)))
 }
 
 #[pymethods]
@@ -269,10 +282,13 @@ impl PyTexture {
             levels: part("view_levels", view_levels)?,
             layers: part("view_layers", view_layers)?,
         };
-        let source = Self::source(resource, &given)?;
+        let (source, kept) = Self::source(resource, &given)?;
         let py = resource.py();
         let made = py.detach(|| TextureObject::with_view(source, &sampling, &view));
-        Ok(Self(Held::new(made.cuda()?)))
+        Ok(Self(Held::new(Texture {
+            object: made.cuda()?,
+            resource: kept,
+        })))
     }
 
     /// Destroys the object, as soon as no graph uses it. A second time is a ``LogicError``.
@@ -283,6 +299,19 @@ impl PyTexture {
     /// As ``free``, and nothing where that has happened already.
     fn close(&self, py: Python<'_>) {
         self.0.close(py);
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // What a launch or a graph uses is not to be collected, nor its memory.
+        let visited = self.0.peek(|texture| match &texture.resource {
+            Some(resource) if texture.object.is_at_rest() => resource.traverse(2, &visit),
+            _ => Ok(()),
+        });
+        visited.unwrap_or(Ok(()))
+    }
+
+    fn __clear__(&self) {
+        self.0.clear();
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -297,7 +326,7 @@ impl PyTexture {
     /// What kernels are given.
     #[getter]
     fn handle(&self) -> PyResult<u64> {
-        Ok(self.0.get(CLASS)?.handle())
+        Ok(self.texture()?.handle())
     }
 
     fn __int__(&self) -> PyResult<u64> {

@@ -13,6 +13,8 @@ use ulib_core::{DType, Error, Result};
 
 use super::abi;
 use crate::args::{number, shown};
+use crate::interop::described::MAX_AXES;
+use crate::interop::foreign::Promised;
 
 /// An array taken out of a capsule; its producer's deleter runs when this is dropped.
 pub(crate) struct Taken {
@@ -64,7 +66,18 @@ impl Taken {
         self.tensor().dtype.dtype()
     }
 
-    pub(crate) fn device(&self) -> abi::Device {
+    /// What the capsule says of the memory, for [`foreign::check_promised`](crate::interop::foreign::check_promised).
+    pub(crate) fn promised(&self) -> Promised {
+        match self.device() {
+            abi::Device {
+                kind: abi::CUDA_MANAGED,
+                ..
+            } => Promised::Managed,
+            abi::Device { id, .. } => Promised::Device(id),
+        }
+    }
+
+    fn device(&self) -> abi::Device {
         self.tensor().device
     }
 
@@ -78,8 +91,15 @@ impl Taken {
     }
 
     /// Address of the element with all indices zero.
+    ///
+    /// # Errors
+    /// Kinds `InvalidArgument` and `Layout` when there is none, and where the array is not empty.
     pub(crate) fn address(&self) -> Result<u64> {
         let tensor = self.tensor();
+        if tensor.data.is_null() && !self.shape()?.contains(&0) {
+            let expected = "an address, of an array that is not empty";
+            return Err(Error::invalid("dlpack", "data", "NULL", expected));
+        }
         (tensor.data as u64)
             .checked_add(tensor.byte_offset)
             .ok_or_else(|| {
@@ -91,7 +111,12 @@ impl Taken {
     }
 
     pub(crate) fn shape(&self) -> Result<Vec<usize>> {
-        self.axes(self.tensor().shape)?
+        let shape = self.axes(self.tensor().shape)?;
+        if shape.is_none() && self.tensor().ndim != 0 {
+            let expected = format!("{} lengths", self.tensor().ndim);
+            return Err(Error::invalid("dlpack", "shape", "NULL", expected));
+        }
+        shape
             .unwrap_or_default()
             .iter()
             .map(|&n| {
@@ -115,8 +140,11 @@ impl Taken {
     /// One number per axis.
     fn axes(&self, start: *const i64) -> Result<Option<&[i64]>> {
         let axes = self.tensor().ndim;
-        let axes = usize::try_from(axes)
-            .map_err(|_| Error::invalid("dlpack", "ndim", axes, "no negative number"))?;
+        let count = usize::try_from(axes).ok();
+        let axes = count.filter(|&n| n <= MAX_AXES).ok_or_else(|| {
+            let expected = format!("a number from 0 to {MAX_AXES}");
+            Error::invalid("dlpack", "ndim", axes, expected)
+        })?;
         if start.is_null() || axes == 0 {
             return Ok(None);
         }
@@ -138,8 +166,25 @@ pub(crate) fn device_of(object: &Bound<'_, PyAny>) -> PyResult<Option<(i32, i32)
     number("__dlpack_device__", "answer", &method.call0()?).map(Some)
 }
 
+/// Takes the array of `object`, which is on a CUDA device as `said` (what `__dlpack_device__` answered), and whose producer orders it
+/// before the work of `stream`.
+pub(crate) fn take_cuda(
+    object: &Bound<'_, PyAny>,
+    said: (i32, i32),
+    stream: i64,
+) -> PyResult<Taken> {
+    let taken = take(object, stream)?;
+    let abi::Device { kind, id } = taken.device();
+    if (kind, id) != said {
+        return Err(PyBufferError::new_err(format!(
+            "__dlpack__: the capsule is for device ({kind}, {id}), and __dlpack_device__ said {said:?}"
+        )));
+    }
+    Ok(taken)
+}
+
 /// Takes the array of `object`, whose producer orders it before the work of `stream`.
-pub(crate) fn take(object: &Bound<'_, PyAny>, stream: i64) -> PyResult<Taken> {
+fn take(object: &Bound<'_, PyAny>, stream: i64) -> PyResult<Taken> {
     let py = object.py();
     let method = object.getattr(intern!(py, "__dlpack__"))?;
     let keywords = PyDict::new(py);
