@@ -97,8 +97,9 @@ impl<'a> Program<'a> {
     /// Compiles the program, or takes it from the cache. An architecture among the options counts more than `target`.
     ///
     /// # Errors
-    /// Kind `InvalidArgument` for a program that does not compile, with a [`CompileFailure`] as its source; for options that
-    /// are wrong, and an architecture that this compiler does not know; kind `Unavailable` when there is no compiler.
+    /// Kind `InvalidArgument` for a program that does not compile, with a [`CompileFailure`](super::CompileFailure) as its
+    /// source; for options that are wrong, and an architecture that this compiler does not know; kind `Unavailable` when there
+    /// is no compiler.
     pub fn compile(&self, target: Target) -> Result<Image> {
         let sorted = NvccOptions::parse(&self.options)?;
         let target = sorted.target.clone().unwrap_or(target);
