@@ -1,8 +1,9 @@
 """Times of launching and compiling kernels, of memory and of graphs, on this machine's GPU: ``python benches/launches.py``.
 
-A launch is timed over many in a row, as the host sees it; the fastest of several rounds counts. A compilation is timed cold (nothing
-kept) and kept. Beside them, in the same run: the same launch from C++ (where there is nvcc), by CuPy (where it is installed), and from
-Rust (``--rust PROGRAM``, where the program is ``benches/launches.rs`` compiled).
+A launch is timed over many in a row, as the host sees it, without waiting for the kernels. Beside it, in turns with it in the same process,
+the same launch from C++ (where there is nvcc) and by CuPy (where it is installed): the fastest round of each counts, and the median of
+the ratios of all rounds. From Rust it is timed by a program of its own (``--rust PROGRAM``: ``benches/launches.rs`` compiled), which runs
+before, between and after. A compilation is timed cold (nothing kept) and kept.
 """
 
 import argparse
@@ -11,9 +12,9 @@ import pathlib
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
+import timeit
 
 import numpy as np
 import uLib.cuda.driver as cuda
@@ -22,52 +23,89 @@ from uLib.cuda import compiler
 SOURCE = "__global__ void scale(float *a, float by, int n) { if (threadIdx.x < n) a[threadIdx.x] *= by; }\n"
 INCLUDES = "#include <stdint.h>\n#include <math.h>\n#include <pycuda-complex.hpp>\n"
 
-CPP = r"""
-#include <algorithm>
+CPP = (
+    SOURCE
+    + r"""
 #include <chrono>
-#include <cstdio>
-__global__ void scale(float *a, float by, int n) { if (threadIdx.x < n) a[threadIdx.x] *= by; }
-int main()
+extern "C" double launches(float *a, int times)
 {
-    float *a, best = 1e9f;
-    cudaMalloc(&a, 4096);
-    for (int round = 0; round < 7; round++) {
-        cudaDeviceSynchronize();
-        auto begin = std::chrono::steady_clock::now();
-        for (int time = 0; time < 2000; time++) scale<<<1, 32>>>(a, 1.0f, 32);
-        std::chrono::duration<float, std::micro> all = std::chrono::steady_clock::now() - begin;
-        best = std::min(best, all.count() / 2000);
-        cudaDeviceSynchronize();
-    }
-    printf("%-32s %8.2f us\n", "launch from C++ (<<<>>>)", best);
+    auto begin = std::chrono::steady_clock::now();
+    for (int time = 0; time < times; time++) scale<<<1, 32>>>(a, 1.0f, 32);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 """
+)
+
+# Rounds in which all take turns, and launches of each in a round: fewer than the device's queue has room for.
+ROUNDS = 60
+LAUNCHES = 500
 
 
-def cpp():
-    """The launch from C++, by its own program."""
+def cpp(folder):
+    """The seconds of so many launches from C++ onto an address, as a function; None where there is no nvcc."""
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     if not pathlib.Path(nvcc).exists():
         print("launch from C++: there is no nvcc")
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        source, program = f"{folder}/launch.cu", f"{folder}/launch"
-        pathlib.Path(source).write_text(CPP)
-        subprocess.run([nvcc, "-O2", "-arch=native", "-o", program, source], check=True)
-        sys.stdout.flush()
-        subprocess.run([program], check=True)
+        return None
+    source, library = f"{folder}/launch.cu", f"{folder}/launch.so"
+    pathlib.Path(source).write_text(CPP)
+    subprocess.run([nvcc, "-O2", "-arch=native", "-shared", "-Xcompiler", "-fPIC", "-o", library, source], check=True)
+    function = ctypes.CDLL(library).launches
+    function.argtypes, function.restype = (ctypes.c_void_p, ctypes.c_int), ctypes.c_double
+    return function
 
 
-def cupy_launch():
+def statement(text, **names):
+    """The seconds of running a statement so many times, as a function."""
+    return timeit.Timer(text, globals=names).timeit
+
+
+def by_cupy():
     try:
         import cupy
     except ImportError:
         print("launch by CuPy: it is not installed")
-        return
-    kernel = cupy.RawKernel('extern "C" ' + SOURCE, "scale")
-    x, by, n = cupy.zeros(32, "f4"), cupy.float32(1), cupy.int32(32)
-    launches("launch by CuPy's RawKernel", lambda: kernel((1,), (32,), (x, by, n)))
-    launches("CuPy's pool, 1 MiB", lambda: cupy.cuda.alloc(1 << 20))
+        return {}
+    names = {"kernel": cupy.RawKernel('extern "C" ' + SOURCE, "scale"), "x": cupy.zeros(32, "f4"), "by": cupy.float32(1), "n": cupy.int32(32)}
+    return {"CuPy's RawKernel": statement("kernel((1,), (32,), (x, by, n))", **names)}
+
+
+def launch(function, a, rust):
+    """One launch, everywhere."""
+    names = {"function": function, "a": a, "by": np.float32(1), "n": np.int32(32), "block": (32, 1, 1), "grid": (1, 1)}
+    names["prepared"] = function.prepare("Pfi").prepared_call
+    calls = {
+        "function(...), numbers of NumPy": statement("function(a, by, n, block=block, grid=grid)", **names),
+        "function(...), numbers of Python": statement("function(a, 1.0, 32, block=block, grid=grid)", **names),
+        "prepared_call(...)": statement("prepared(grid, block, a, 1.0, 32)", **names),
+        **by_cupy(),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        if from_cpp := cpp(folder):
+            calls = {"C++ (<<<>>>)": lambda times: from_cpp(int(a), times), **calls}
+    seconds = {name: [] for name in calls}
+    rows = {}
+    for turn in range(ROUNDS):
+        if rust and turn % (ROUNDS // 4) == 0:
+            for name, time_us in from_rust(rust):
+                rows[name] = min(time_us, rows.get(name, time_us))
+        for name, call in calls.items():
+            cuda.Context.synchronize()
+            seconds[name].append(call(LAUNCHES) / LAUNCHES)
+    first = next(iter(seconds))
+    for name, times in seconds.items():
+        ratios = sorted(mine / its for mine, its in zip(times, seconds[first], strict=True))
+        middle, low, high = (ratios[int(part * (ROUNDS - 1))] for part in (0.5, 0.1, 0.9))
+        beside = f"   {middle:.2f} of {first} ({low:.2f} to {high:.2f} in eight of ten rounds)" if name != first else ""
+        print(f"launch, {name:40} {min(times) * 1e6:8.2f} us{beside}")
+    for name, time_us in rows.items():
+        print(f"{name:48} {time_us:8.2f} us   {time_us / min(seconds[first]) / 1e6:.2f} of {first}")
+
+
+def from_rust(program):
+    """The names and microseconds that the program prints."""
+    printed = subprocess.run([program, "--bench"], check=True, capture_output=True, text=True).stdout
+    return [(line[:-12].strip(), float(line[-12:-3])) for line in printed.splitlines() if line.endswith(" us")]
 
 
 def graphs(function, a):
@@ -79,23 +117,30 @@ def graphs(function, a):
         for _ in range(20):
             prepared((1, 1), (32, 1, 1), stream, a, 1.0, 32)
 
-    launches("20 launches, one by one", work, times=100)
+    fastest("20 launches, one by one", statement("work()", work=work), times=25)
     with stream.capture() as graph:
         work()
     replay = graph.instantiate()
-    launches("20 launches, a graph", lambda: replay.launch(stream), times=100)
+    fastest("20 launches, a graph", statement("launch(stream)", launch=replay.launch, stream=stream), times=100)
 
 
-def launches(name, call, rounds=7, times=2000):
+def pools():
+    """A block of a pool, taken and freed."""
+    fastest("pool, 1 MiB", statement("allocate(1 << 20)", allocate=cuda.DeviceMemoryPool().allocate))
+    try:
+        import cupy
+    except ImportError:
+        return
+    fastest("CuPy's pool, 1 MiB", statement("allocate(1 << 20)", allocate=cupy.cuda.alloc))
+
+
+def fastest(name, call, times=2000):
     best = float("inf")
-    for _ in range(rounds):
+    for _ in range(7):
         cuda.Context.synchronize()
-        begin = time.perf_counter()
-        for _ in range(times):
-            call()
-        best = min(best, (time.perf_counter() - begin) / times)
-        cuda.Context.synchronize()
-    print(f"{name:32} {best * 1e6:8.2f} us")
+        best = min(best, call(times) / times)
+    cuda.Context.synchronize()
+    print(f"{name:48} {best * 1e6:8.2f} us")
 
 
 def compilations(name, call, rounds):
@@ -104,7 +149,7 @@ def compilations(name, call, rounds):
         begin = time.perf_counter()
         call(number)
         seconds.append(time.perf_counter() - begin)
-    print(f"{name:32} {statistics.median(seconds) * 1e3:8.3f} ms")
+    print(f"{name:48} {statistics.median(seconds) * 1e3:8.3f} ms")
 
 
 def main():
@@ -114,30 +159,19 @@ def main():
     function = compiler.SourceModule(SOURCE).get_function("scale")
     context = cuda.Device(0).make_context()
     a = cuda.to_device(np.zeros(32, np.float32))
-    by, n = np.float32(1), np.int32(32)
-    block, grid = (32, 1, 1), (1, 1)
-    launches("plain, numbers of NumPy", lambda: function(a, by, n, block=block, grid=grid))
-    launches("plain, numbers of Python", lambda: function(a, 1.0, 32, block=block, grid=grid))
-    prepared = function.prepare("Pfi").prepared_call
-    launches("prepared, numbers of Python", lambda: prepared(grid, block, a, 1.0, 32))
-    cpp()
-    if options.rust:
-        sys.stdout.flush()
-        subprocess.run([options.rust, "--bench"], check=True)
-    cupy_launch()
+    launch(function, a, options.rust)
     graphs(function, a)
-    pool = cuda.DeviceMemoryPool()
-    launches("pool, 1 MiB", lambda: pool.allocate(1 << 20))
+    pools()
     # The driver maps memory in blocks of 2 MiB; where none is left of such a block, mapping is what is timed.
     beside = cuda.mem_alloc(1 << 20)
-    launches("mem_alloc, 1 MiB", lambda: cuda.mem_alloc(1 << 20), times=200)
+    fastest("mem_alloc, 1 MiB", statement("allocate(1 << 20)", allocate=cuda.mem_alloc), times=200)
     driver, address = ctypes.CDLL("libcuda.so.1"), ctypes.c_uint64()
 
     def raw():
         driver.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(1 << 20))
         driver.cuMemFree_v2(address)
 
-    launches("cuMemAlloc by ctypes, 1 MiB", raw, times=200)
+    fastest("cuMemAlloc by ctypes, 1 MiB", statement("raw()", raw=raw), times=200)
     beside.free()
     with tempfile.TemporaryDirectory() as folder:
         for name, text in (("one line", SOURCE), ("with includes", INCLUDES + SOURCE)):

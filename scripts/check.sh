@@ -8,12 +8,10 @@ say "format"
 cargo fmt --all --check
 
 say "lints"
-cargo clippy --locked -q --workspace --all-targets -- -D warnings
-cargo clippy --locked -q "${bridge[@]}" --all-targets -- -D warnings
+cargo clippy --locked -q "${everything[@]}" --all-targets -- -D warnings
 
 say "documentation"
-RUSTDOCFLAGS="-D warnings" cargo doc --locked -q --no-deps --workspace --exclude ulib-py --exclude ulib-fakecuda --exclude ulib-bridge
-RUSTDOCFLAGS="-D warnings" cargo doc --locked -q --no-deps "${bridge[@]}"
+RUSTDOCFLAGS="-D warnings" cargo doc --locked -q --no-deps "${everything[@]}" --exclude ulib-py --exclude ulib-fakecuda
 
 say "crate directions"
 # Each crate may depend on the crates to the left of it and on nothing to its right.

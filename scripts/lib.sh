@@ -80,6 +80,8 @@ fake_driver() {
 
 # Features of ulib-bridge with which its tests are compiled, and the folder in which cust's build looks for the driver.
 bridge=(-p ulib-bridge --features cudarc,cust,cudarc/cuda-11080)
+# Every crate, that one with all it has.
+everything=(--workspace --features ulib-bridge/cudarc,ulib-bridge/cust,cudarc/cuda-11080)
 export CUDA_LIBRARY_PATH=$CARGO_TARGET_DIR/software-driver
 mkdir -p "$CUDA_LIBRARY_PATH/lib64"
 
