@@ -7,7 +7,6 @@ ordinal, counted from 0.
 
 from __future__ import annotations
 
-import math
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -198,9 +197,12 @@ def array_info(obj: Any) -> dict[str, Any] | None:
     if found is None:
         return None
     pointer, _, shape, strides, typestr, itemsize, _ = found
+    elements = 1
+    for length in shape:
+        elements *= length
     return {
         "pointer": pointer,
-        "count": math.prod(shape),
+        "count": elements,
         "itemsize": itemsize,
         "stride": strides[-1] if strides else itemsize,
         "typestr": typestr,
