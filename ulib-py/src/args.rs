@@ -65,7 +65,11 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Int {
 
 /// The `TypeError` of a conversion that does not say which value it could not convert.
 fn quoted(object: &Bound<'_, PyAny>, error: &PyErr) -> PyErr {
-    PyTypeError::new_err(format!("{}: {}", shown(object), error.value(object.py())))
+    let py = object.py();
+    let message = format!("{}: {}", shown(object), error.value(py));
+    // Made at once: callers look at its class, for which PyO3 would make it then, and cannot while the interpreter ends.
+    let made = py.get_type::<PyTypeError>().call1((message,));
+    made.map_or_else(|failed| failed, PyErr::from_value)
 }
 
 /// An object in a message.
