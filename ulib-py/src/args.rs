@@ -7,7 +7,7 @@ use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt, PyString};
+use pyo3::types::{PyFloat, PyInt};
 use ulib_core::{Error, ErrorKind, Result};
 
 use crate::errors::{IntoPyResult, shortened};
@@ -76,26 +76,6 @@ fn quoted(object: &Bound<'_, PyAny>, error: &PyErr) -> PyErr {
 pub(crate) fn shown(object: &Bound<'_, PyAny>) -> String {
     let text = object.repr().map(|text| text.to_string());
     shortened(&text.unwrap_or_else(|_| String::from("an object")))
-}
-
-/// A name in a program or a library, to be looked up there.
-pub(crate) struct Name(pub(crate) String);
-
-impl<'a, 'py> FromPyObject<'a, 'py> for Name {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Name> {
-        let text = object.cast::<PyString>().map_err(|_| {
-            PyTypeError::new_err(format!("{} is no text, expected a name", shown(&object)))
-        })?;
-        let name = text.extract::<String>().map_err(|_| {
-            PyValueError::new_err(format!(
-                "{} is no name: it cannot be written as UTF-8",
-                shown(&object)
-            ))
-        })?;
-        Ok(Name(name))
-    }
 }
 
 /// [`Int`] for an argument with a default, which the signature shows as the number that it is.

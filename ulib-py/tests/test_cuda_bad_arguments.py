@@ -63,10 +63,14 @@ class Things:
 def calls(t):
     """Operations, their positional arguments and those by keyword, all good."""
     d, h, m = cuda, t.host, t.memory
+
+    def make_context(flags):
+        t.device.make_context(flags).pop()
+
     yield d.init, (0,), {}
     yield d.Device, (0,), {}
     yield t.device.get_attribute, (1,), {}
-    yield t.device.make_context, (0,), {}
+    yield make_context, (0,), {}
     yield t.device.can_access_peer, (t.other,), {}
     yield t.device.enable_peer_access, (t.other,), {}
     for name in ("attach", "set_cache_config", "set_shared_config", "get_limit"):
@@ -307,13 +311,21 @@ class Gives:
         (lambda t: t.device.get_attribute(2**70), cuda.LogicError, f"Device.get_attribute: attr is {2**70}"),
         (lambda t: t.device.get_attribute(9999), cuda.LogicError, "Device.get_attribute: attr 9999"),
         (lambda t: cuda.Stream(0, 2**40), cuda.LogicError, f"Stream: priority is {2**40}"),
+        (lambda t: cuda.Stream(0, -(2**40)), cuda.LogicError, "which is more than 32 bits hold"),
+        (lambda t: cuda.mem_alloc("x"), TypeError, "mem_alloc: bytes is 'x'"),
+        (lambda t: t.pool.allocate(1.5), TypeError, "allocate: size is 1.5"),
+        (lambda t: cuda.memset_d32(t.memory, 1.5, 1), TypeError, "memset_d32: data is 1.5"),
+        (lambda t: cuda.Memcpy3D().__setattr__("height", "x"), TypeError, "Memcpy3D: height is 'x'"),
+        (lambda t: t.stream.wait_for_event(5), TypeError, "Stream.wait_for_event: evt is 5, which is no Event"),
+        (lambda t: t.exec.update(None), TypeError, "GraphExec.update: graph is None, which is no Graph"),
+        (lambda t: cuda.SurfaceObject(5), TypeError, "SurfaceObject: array is 5, which is no Array"),
         (lambda t: gpuarray.vec.make_uchar4(300), ValueError, r"make_uchar4: values is \(300,\)"),
         (lambda t: t.on_device.__dlpack__(max_version=()), ValueError, r"max_version is \(\), expected two integers"),
         (lambda t: t.on_device.fill(1j), TypeError, "fill: value is 1j"),
         (lambda t: gpuarray.zeros(3, np.uint8).fill(300), ValueError, "fill: value is 300"),
         (lambda t: gpuarray.GPUArray(3, np.int8, lambda n: None), ValueError, "allocator gave None for 3 bytes"),
         (lambda t: gpuarray.GPUArray(3, np.int8, lambda n: cuda.mem_alloc(1)), ValueError, "allocator gave .* for 3 bytes"),
-        (lambda t: t.module.get_function("\ud800"), ValueError, r"'\\ud800' is no name"),
+        (lambda t: t.module.get_function("\ud800"), ValueError, r"Module.get_function: name is '\\ud800'"),
         (lambda t: cuda.Event.from_ipc_handle([300]), TypeError, r"Event.from_ipc_handle: handle is \[300\]"),
         (lambda t: gpuarray.from_dlpack(Gives(5)), TypeError, "__dlpack__ gave 5, expected a DLPack capsule"),
         (lambda t: compiler.compile("", cache_dir=5), TypeError, "cache_dir is 5"),

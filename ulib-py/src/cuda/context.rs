@@ -10,11 +10,12 @@ use ulib_device::Device;
 use ulib_device::device::{Context, PeerAccess};
 use ulib_device::sys::{CUfunc_cache, CUlimit};
 
+use super::arguments::{Whole, instance};
 use super::current::{self, Entry};
 use super::device::PyDevice;
 use super::errors::{IntoCudaResult, fitting, logic};
 use super::memory::pending;
-use crate::args::{Int, whole};
+use crate::args::whole;
 
 /// A context: the device's primary one, which everybody in the process shares, or one that another library has made
 /// current.
@@ -89,7 +90,7 @@ impl PyContext {
 
     /// A limit (:class:`limit`) of kernels on the device.
     #[staticmethod]
-    fn get_limit(py: Python<'_>, limit: Int) -> PyResult<usize> {
+    fn get_limit(py: Python<'_>, limit: Whole) -> PyResult<usize> {
         let limit = fitting("Context.get_limit", "limit", limit)?;
         py.detach(|| current::device()?.limit(CUlimit(limit)))
             .with_context(|| format!("Context.get_limit: limit {limit}"))
@@ -98,7 +99,7 @@ impl PyContext {
 
     /// Asks for another limit.
     #[staticmethod]
-    fn set_limit(py: Python<'_>, limit: Int, value: Int) -> PyResult<()> {
+    fn set_limit(py: Python<'_>, limit: Whole, value: Whole) -> PyResult<()> {
         const OP: &str = "Context.set_limit";
         let (limit, value) = (fitting(OP, "limit", limit)?, fitting(OP, "value", value)?);
         py.detach(|| current::device()?.set_limit(CUlimit(limit), value))
@@ -118,7 +119,7 @@ impl PyContext {
 
     /// Sets what kernels prefer that have no preference of their own.
     #[staticmethod]
-    fn set_cache_config(py: Python<'_>, fc: Int) -> PyResult<()> {
+    fn set_cache_config(py: Python<'_>, fc: Whole) -> PyResult<()> {
         let fc = fitting("Context.set_cache_config", "fc", fc)?;
         py.detach(|| current::device()?.set_cache_config(CUfunc_cache(fc)))
             .with_context(|| format!("Context.set_cache_config: {fc}"))
@@ -136,7 +137,8 @@ impl PyContext {
 
     /// Does nothing: no device of today has a choice.
     #[staticmethod]
-    fn set_shared_config(sc: Int) -> PyResult<()> {
+    fn set_shared_config(sc: Whole) -> PyResult<()> {
+        let sc = sc.of("Context.set_shared_config", "sc")?;
         match sc.0 {
             0..=2 => Ok(()),
             _ => Err(logic(format!(
@@ -150,7 +152,7 @@ impl PyContext {
     #[pyo3(signature = (peer, flags=0))]
     fn enable_peer_access(
         py: Python<'_>,
-        peer: &Self,
+        peer: &Bound<'_, PyAny>,
         #[pyo3(from_py_with = whole)] flags: i128,
     ) -> PyResult<()> {
         if flags != 0 {
@@ -158,7 +160,8 @@ impl PyContext {
                 "Context.enable_peer_access: flags is {flags}, expected 0"
             )));
         }
-        let peer = peer.0.context.device();
+        let peer = instance::<Self>("Context.enable_peer_access", "peer", peer)?;
+        let peer = peer.get().0.context.device();
         let fresh = py.detach(|| {
             let device = current::device()?;
             let mut peers = peers();
@@ -178,8 +181,9 @@ impl PyContext {
 
     /// Ends what ``enable_peer_access`` began.
     #[staticmethod]
-    fn disable_peer_access(py: Python<'_>, peer: &Self) -> PyResult<()> {
-        let peer = peer.0.context.device();
+    fn disable_peer_access(py: Python<'_>, peer: &Bound<'_, PyAny>) -> PyResult<()> {
+        let peer = instance::<Self>("Context.disable_peer_access", "peer", peer)?;
+        let peer = peer.get().0.context.device();
         let ended = py.detach(|| {
             let device = current::device()?;
             let mut peers = peers();

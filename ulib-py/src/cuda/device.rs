@@ -9,6 +9,7 @@ use ulib_device::Device;
 use ulib_device::device::{Attribute, Context, PeerAccess};
 use ulib_device::sys::CUdevice_attribute;
 
+use super::arguments::{Whole, instance};
 use super::context::PyContext;
 use super::current::{self, Entry};
 use super::errors::{IntoCudaResult, fitting, logic};
@@ -102,8 +103,9 @@ impl PyDevice {
     }
 
     /// The value of one of :class:`device_attribute`.
-    fn get_attribute(&self, py: Python<'_>, attr: Int) -> PyResult<Py<PyAny>> {
-        let attribute = CUdevice_attribute(fitting("Device.get_attribute", "attr", attr)?);
+    fn get_attribute(&self, py: Python<'_>, attr: Whole) -> PyResult<Py<PyAny>> {
+        let attr = fitting("Device.get_attribute", "attr", attr)?;
+        let attribute = CUdevice_attribute(attr);
         let value = self.0.attribute(attribute);
         let value = value.with_context(|| format!("Device.get_attribute: attr {attr}"));
         shown(py, attribute, value.cuda()?)
@@ -159,13 +161,19 @@ impl PyDevice {
     }
 
     /// Whether kernels of this device could reach memory of the other directly.
-    fn can_access_peer(&self, other: &Self) -> PyResult<bool> {
+    fn can_access_peer(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let other = instance::<Self>("Device.can_access_peer", "other", other)?.get();
         self.0.can_access_peer(&other.0).cuda()
     }
 
     /// Lets kernels and copies of this device reach memory of the other directly, as long as what this returns lives or
     /// until it is closed.
-    fn enable_peer_access(&self, py: Python<'_>, peer: &Self) -> PyResult<PyPeerAccess> {
+    fn enable_peer_access(
+        &self,
+        py: Python<'_>,
+        peer: &Bound<'_, PyAny>,
+    ) -> PyResult<PyPeerAccess> {
+        let peer = instance::<Self>("Device.enable_peer_access", "peer", peer)?.get();
         let access = py.detach(|| self.0.enable_peer_access(&peer.0)).cuda()?;
         Ok(PyPeerAccess(std::sync::Mutex::new(Some(access))))
     }
@@ -241,7 +249,7 @@ impl Drop for PyPeerAccess {
 /// The device that a program gets that does not say which: see ``tools.make_default_context``.
 #[pyfunction]
 #[pyo3(signature = (otherwise=None))]
-pub(super) fn default_device(py: Python<'_>, otherwise: Option<Int>) -> PyResult<PyDevice> {
+pub(super) fn default_device(py: Python<'_>, otherwise: Option<Whole>) -> PyResult<PyDevice> {
     let otherwise = otherwise
         .map(|ordinal| fitting("get_default_device", "default", ordinal))
         .transpose()?;

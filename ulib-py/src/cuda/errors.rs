@@ -6,7 +6,7 @@ use pyo3::types::PyType;
 use ulib_core::{Error, ErrorKind};
 use ulib_device::sys::CUresult;
 
-use crate::args::Int;
+use super::arguments::Whole;
 use crate::errors::{shortened, to_python, with_kind};
 
 /// The classes by their names.
@@ -89,11 +89,18 @@ pub(crate) fn logic(message: impl Into<String>) -> PyErr {
 }
 
 /// A Python integer as a number of a type that may not have room for it.
-pub(crate) fn fitting<T: TryFrom<i128>>(op: &str, what: &str, number: Int) -> PyResult<T> {
+pub(crate) fn fitting<T: TryFrom<i128>>(
+    op: &str,
+    what: &str,
+    number: impl Into<Whole>,
+) -> PyResult<T> {
+    let number = number.into().of(op, what)?;
     T::try_from(number.0).map_err(|_| {
         let bits = 8 * size_of::<T>();
         logic(match number.0 {
-            ..0 => format!("{op}: {what} is {number}, expected no negative number"),
+            ..0 if T::try_from(-1).is_err() => {
+                format!("{op}: {what} is {number}, expected no negative number")
+            }
             _ => format!("{op}: {what} is {number}, which is more than {bits} bits hold"),
         })
     })

@@ -7,6 +7,7 @@ use pyo3::types::{PyByteArray, PyTuple};
 use ulib_device::Event;
 use ulib_device::sys::CUevent_flags;
 
+use super::arguments::instance;
 use super::current;
 use super::errors::{IntoCudaResult, fitting, logic};
 use super::memory::on::On;
@@ -27,6 +28,11 @@ impl PyEvent {
     fn slot(&self) -> MutexGuard<'_, Option<Arc<Event>>> {
         // Held for a moment only, without waiting for anything.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn milliseconds_since(&self, py: Python<'_>, event: &Self) -> PyResult<f32> {
+        let (this, other) = (self.inner()?, event.inner()?);
+        py.detach(|| this.elapsed_ms(&other)).cuda()
     }
 
     /// The event itself.
@@ -101,14 +107,15 @@ impl PyEvent {
     }
 
     /// Milliseconds from the other event to this one.
-    fn time_since(&self, py: Python<'_>, event: &Self) -> PyResult<f32> {
-        let (this, other) = (self.inner()?, event.inner()?);
-        py.detach(|| this.elapsed_ms(&other)).cuda()
+    fn time_since(&self, py: Python<'_>, event: &Bound<'_, PyAny>) -> PyResult<f32> {
+        let event = instance::<Self>("Event.time_since", "event", event)?.get();
+        self.milliseconds_since(py, event)
     }
 
     /// Milliseconds from this event to the other one.
-    fn time_till(&self, py: Python<'_>, event: &Self) -> PyResult<f32> {
-        event.time_since(py, self)
+    fn time_till(&self, py: Python<'_>, event: &Bound<'_, PyAny>) -> PyResult<f32> {
+        let event = instance::<Self>("Event.time_till", "event", event)?.get();
+        event.milliseconds_since(py, self)
     }
 
     /// Gives the event up; what waits for it already goes on waiting.

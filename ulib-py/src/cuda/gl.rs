@@ -13,6 +13,7 @@ use super::errors::{IntoCudaResult, logic};
 use super::memory::on::On;
 use super::texture::{Held, PyArray};
 use crate::args::Int;
+use crate::cuda::arguments::Whole;
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<RegisteredBuffer>()?;
@@ -22,7 +23,8 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// A 32-bit number.
-fn number(op: &str, what: &str, given: Int) -> PyResult<u32> {
+fn number(op: &str, what: &str, given: Whole) -> PyResult<u32> {
+    let given = given.of(op, what)?;
     u32::try_from(given.0).map_err(|_| logic(format!("{op}: {what} is {given}, expected 32 bits")))
 }
 
@@ -46,8 +48,8 @@ pub(super) struct RegisteredBuffer(Held<Registered>);
 #[pymethods]
 impl RegisteredBuffer {
     #[new]
-    #[pyo3(signature = (glbuf, flags=Int(0)), text_signature = "(glbuf, flags=0)")]
-    fn new(py: Python<'_>, glbuf: Int, flags: Int) -> PyResult<Self> {
+    #[pyo3(signature = (glbuf, flags=Whole::Number(Int(0))), text_signature = "(glbuf, flags=0)")]
+    fn new(py: Python<'_>, glbuf: Whole, flags: Whole) -> PyResult<Self> {
         const OP: &str = "RegisteredBuffer";
         let (name, usage) = (
             number(OP, "glbuf", glbuf)?,
@@ -87,8 +89,8 @@ pub(super) struct RegisteredImage(Held<Registered>);
 #[pymethods]
 impl RegisteredImage {
     #[new]
-    #[pyo3(signature = (gltex, target, flags=Int(0)), text_signature = "(gltex, target, flags=0)")]
-    fn new(py: Python<'_>, gltex: Int, target: Int, flags: Int) -> PyResult<Self> {
+    #[pyo3(signature = (gltex, target, flags=Whole::Number(Int(0))), text_signature = "(gltex, target, flags=0)")]
+    fn new(py: Python<'_>, gltex: Whole, target: Whole, flags: Whole) -> PyResult<Self> {
         const OP: &str = "RegisteredImage";
         let (name, target) = (number(OP, "gltex", gltex)?, number(OP, "target", target)?);
         let usage = Usage(number(OP, "flags", flags)?);
@@ -149,8 +151,8 @@ impl RegisteredMapping {
     }
 
     /// One level of one layer or face of a picture, as an ``Array``.
-    #[pyo3(signature = (index=Int(0), level=Int(0)), text_signature = "($self, index=0, level=0)")]
-    fn array(&self, py: Python<'_>, index: Int, level: Int) -> PyResult<PyArray> {
+    #[pyo3(signature = (index=Whole::Number(Int(0)), level=Whole::Number(Int(0))), text_signature = "($self, index=0, level=0)")]
+    fn array(&self, py: Python<'_>, index: Whole, level: Whole) -> PyResult<PyArray> {
         const OP: &str = "RegisteredMapping.array";
         let (index, level) = (number(OP, "index", index)?, number(OP, "level", level)?);
         let mapping = self.0.get(MAPPING)?;

@@ -10,6 +10,7 @@ use ulib_device::LaunchConfig;
 use ulib_device::graph::{Capture, Graph, GraphExec, Node, NodeKind};
 use ulib_device::stream::StreamScope;
 
+use super::arguments::{Whole, instance};
 use super::errors::{IntoCudaResult, fitting, logic};
 use super::kept::{Entries, Keeper, KeptObjects, Object, Registered, Token};
 use super::memory::on::On;
@@ -321,7 +322,8 @@ impl PyGraphExec {
 
     /// Takes the work of the graph in the place of its own, for later launches: the same pieces of work in the same order, with
     /// other memory, numbers or sizes.
-    fn update(&self, py: Python<'_>, graph: &PyGraph) -> PyResult<()> {
+    fn update(&self, py: Python<'_>, graph: &Bound<'_, PyAny>) -> PyResult<()> {
+        let graph = instance::<PyGraph>("GraphExec.update", "graph", graph)?.get();
         let taken = graph.get()?;
         self.with(py, |exec| exec.update(&taken))?;
         let before = locked(&self.updated).replace(graph.kept.clone_ref(py));
@@ -337,8 +339,8 @@ impl PyGraphExec {
     fn set_kernel(
         &self,
         py: Python<'_>,
-        node: Int,
-        function: &Function,
+        node: Whole,
+        function: &Bound<'_, PyAny>,
         args: &Bound<'_, PyTuple>,
         block: &Bound<'_, PyAny>,
         grid: Option<&Bound<'_, PyAny>>,
@@ -346,6 +348,7 @@ impl PyGraphExec {
     ) -> PyResult<()> {
         const OP: &str = "GraphExec.set_kernel";
         let at: usize = fitting(OP, "node", node)?;
+        let function = instance::<Function>(OP, "function", function)?.get();
         let config = LaunchConfig {
             grid: grid.map_or(Ok([1; 3]), |grid| extents("grid", grid))?,
             block: extents("block", block)?,

@@ -3,6 +3,7 @@
 //! Reading order: [`current`] (which device a call is about), [`errors`] (which exception), then one file or folder for each
 //! kind of object.
 
+mod arguments;
 mod callbacks;
 mod context;
 mod current;

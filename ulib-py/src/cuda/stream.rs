@@ -6,6 +6,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use ulib_device::stream::StreamKind;
 use ulib_device::{Device, Stream};
 
+use super::arguments::instance;
 use super::callbacks;
 use super::current;
 use super::device::PyDevice;
@@ -91,9 +92,12 @@ impl PyStream {
     fn from_handle(
         py: Python<'_>,
         handle: &Bound<'_, PyAny>,
-        device: Option<&PyDevice>,
+        device: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        adopted(py, handle, device.map(|device| device.0.clone()))
+        let device = device
+            .map(|device| instance::<PyDevice>("Stream.from_handle", "device", device))
+            .transpose()?;
+        adopted(py, handle, device.map(|device| device.get().0.clone()))
     }
 
     /// The default stream of the current device.
@@ -132,7 +136,8 @@ impl PyStream {
     }
 
     /// Lets everything put into the stream from now on wait for the event.
-    fn wait_for_event(&self, py: Python<'_>, evt: &PyEvent) -> PyResult<()> {
+    fn wait_for_event(&self, py: Python<'_>, evt: &Bound<'_, PyAny>) -> PyResult<()> {
+        let evt = instance::<PyEvent>("Stream.wait_for_event", "evt", evt)?.get();
         let (stream, event) = (self.inner()?, evt.inner()?);
         py.detach(|| stream.wait(&event)).cuda()
     }

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from . import _native
-from ._arguments import instance
 from ._errors import LogicError
 from ._native import (
     AlignedHostAllocation,
@@ -224,8 +223,6 @@ class PageLockedMemoryPool(_native.PageLockedMemoryPool):
     __module__ = "uLib.cuda.driver"
 
     def __init__(self, allocator: PageLockedAllocator | None = None) -> None:
-        if allocator is not None:
-            instance("PageLockedMemoryPool", "allocator", allocator, PageLockedAllocator)
         super().__init__()
 
     def allocate(self, shape: _Shape, dtype: DTypeLike, order: _Order = "C") -> NDArray[Any]:

@@ -12,7 +12,7 @@ use super::device::size_of;
 use super::on::On;
 use super::pointer::Pointer;
 use super::{pending, transfer};
-use crate::args::whole;
+use crate::cuda::arguments::Whole;
 use crate::cuda::errors::IntoCudaResult;
 use crate::cuda::kept::{Keeper, in_graph};
 
@@ -128,14 +128,14 @@ fn memcpy_dtoh_async(
 fn dtod(
     op: &'static str,
     (dest, src): (&Bound<'_, PyAny>, &Bound<'_, PyAny>),
-    size: i128,
+    size: Whole,
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let (to, from) = (
         Pointer::to_write(op, "dest", dest)?,
         Pointer::of(op, "src", src)?,
     );
-    let size = size_of(op, size)?;
+    let size = size_of(op, "size", size)?;
     to.check(op, "dest", size)?;
     from.check(op, "src", size)?;
     let on = On::of(op, stream)?;
@@ -152,11 +152,7 @@ fn dtod(
 
 /// Copies ``size`` bytes from one place in device memory to another one, in the order of the default stream.
 #[pyfunction]
-fn memcpy_dtod(
-    dest: &Bound<'_, PyAny>,
-    src: &Bound<'_, PyAny>,
-    #[pyo3(from_py_with = whole)] size: i128,
-) -> PyResult<()> {
+fn memcpy_dtod(dest: &Bound<'_, PyAny>, src: &Bound<'_, PyAny>, size: Whole) -> PyResult<()> {
     dtod("memcpy_dtod", (dest, src), size, None)
 }
 
@@ -166,7 +162,7 @@ fn memcpy_dtod(
 fn memcpy_dtod_async(
     dest: &Bound<'_, PyAny>,
     src: &Bound<'_, PyAny>,
-    #[pyo3(from_py_with = whole)] size: i128,
+    size: Whole,
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     dtod("memcpy_dtod_async", (dest, src), size, stream)

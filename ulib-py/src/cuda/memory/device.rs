@@ -8,6 +8,7 @@ use ulib_device::memory::DriverResource;
 use super::buffer::DeviceBuffer;
 use super::slot::Slot;
 use crate::args::{Int, whole};
+use crate::cuda::arguments::Whole;
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, fitting, logic, to_cuda};
 
@@ -62,11 +63,14 @@ impl DeviceAllocation {
     #[pyo3(signature = (size, offset=0))]
     fn as_buffer<'py>(
         slf: &Bound<'py, Self>,
-        #[pyo3(from_py_with = whole)] size: i128,
+        size: Whole,
         #[pyo3(from_py_with = whole)] offset: i128,
     ) -> PyResult<Bound<'py, PyMemoryView>> {
         let slot = &slf.get().slot;
-        let (size, offset) = (size_of("as_buffer", size)?, size_of("as_buffer", offset)?);
+        let (size, offset) = (
+            size_of("as_buffer", "size", size)?,
+            size_of("as_buffer", "offset", Int(offset))?,
+        );
         let bytes = slot.bytes()?;
         if offset.checked_add(size).is_none_or(|end| end > slot.len()) {
             return Err(logic(format!(
@@ -92,8 +96,9 @@ impl DeviceAllocation {
 }
 
 /// A number of bytes.
-pub(super) fn size_of(op: &'static str, bytes: i128) -> PyResult<usize> {
-    usize::try_from(bytes)
+pub(super) fn size_of(op: &'static str, what: &str, bytes: impl Into<Whole>) -> PyResult<usize> {
+    let bytes = bytes.into().of(op, what)?;
+    usize::try_from(bytes.0)
         .ok()
         .filter(|&bytes| isize::try_from(bytes).is_ok())
         .ok_or_else(|| logic(format!("{op}: {bytes} is no number of bytes")))
@@ -118,11 +123,8 @@ pub(super) fn after_collecting<R: Send>(
 /// When the device is full, garbage is collected and all pools of the device give back what they hold, before it is a
 /// ``MemoryError``. No bytes are a ``LogicError``.
 #[pyfunction]
-pub(super) fn mem_alloc(
-    py: Python<'_>,
-    #[pyo3(from_py_with = whole)] bytes: i128,
-) -> PyResult<DeviceAllocation> {
-    let bytes = size_of("mem_alloc", bytes)?;
+pub(super) fn mem_alloc(py: Python<'_>, bytes: Whole) -> PyResult<DeviceAllocation> {
+    let bytes = size_of("mem_alloc", "bytes", bytes)?;
     if bytes == 0 {
         return Err(logic("mem_alloc: bytes is 0, expected at least 1"));
     }
@@ -139,9 +141,9 @@ pub(super) fn mem_alloc(
 #[pyfunction]
 pub(super) fn mem_alloc_pitch(
     py: Python<'_>,
-    width: Int,
-    height: Int,
-    access_size: Int,
+    width: Whole,
+    height: Whole,
+    access_size: Whole,
 ) -> PyResult<(DeviceAllocation, usize)> {
     const OP: &str = "mem_alloc_pitch";
     let (width, height) = (fitting(OP, "width", width)?, fitting(OP, "height", height)?);

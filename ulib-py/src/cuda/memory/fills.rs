@@ -8,7 +8,7 @@ use ulib_device::copy::raw::{self, Element};
 use super::on::On;
 use super::pointer::Pointer;
 use super::transfer;
-use crate::args::Int;
+use crate::cuda::arguments::Whole;
 use crate::cuda::errors::{IntoCudaResult, fitting, logic};
 
 /// The elements of a fill: `width` in each of `height` rows, `pitch` bytes apart.
@@ -74,7 +74,7 @@ macro_rules! fills {
         $(
             #[doc = concat!("Sets ``count`` elements of ", $bits, " bits from ``dest`` on to ``data``, in the order of the default stream.")]
             #[pyfunction]
-            fn $name(dest: &Bound<'_, PyAny>, data: Int, count: Int) -> PyResult<()> {
+            fn $name(dest: &Bound<'_, PyAny>, data: Whole, count: Whole) -> PyResult<()> {
                 const OP: &str = stringify!($name);
                 one(OP, dest, Element::$element(fitting(OP, "data", data)?), count, None)
             }
@@ -83,7 +83,7 @@ macro_rules! fills {
             #[pyfunction]
             #[pyo3(signature = (dest, data, count, stream=None))]
             fn $later(
-                dest: &Bound<'_, PyAny>, data: Int, count: Int, stream: Option<&Bound<'_, PyAny>>,
+                dest: &Bound<'_, PyAny>, data: Whole, count: Whole, stream: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<()> {
                 const OP: &str = stringify!($later);
                 one(OP, dest, Element::$element(fitting(OP, "data", data)?), count, stream)
@@ -92,7 +92,7 @@ macro_rules! fills {
             #[doc = concat!("Sets ``width`` elements of ", $bits, " bits in each of ``height`` rows, ``pitch`` bytes apart, to ``data``, in the order of the default stream.")]
             #[pyfunction]
             fn $rows(
-                dest: &Bound<'_, PyAny>, pitch: Int, data: Int, width: Int, height: Int,
+                dest: &Bound<'_, PyAny>, pitch: Whole, data: Whole, width: Whole, height: Whole,
             ) -> PyResult<()> {
                 const OP: &str = stringify!($rows);
                 many(OP, dest, Element::$element(fitting(OP, "data", data)?), [pitch, width, height], None)
@@ -102,7 +102,7 @@ macro_rules! fills {
             #[pyfunction]
             #[pyo3(signature = (dest, pitch, data, width, height, stream=None))]
             fn $rows_later(
-                dest: &Bound<'_, PyAny>, pitch: Int, data: Int, width: Int, height: Int,
+                dest: &Bound<'_, PyAny>, pitch: Whole, data: Whole, width: Whole, height: Whole,
                 stream: Option<&Bound<'_, PyAny>>,
             ) -> PyResult<()> {
                 const OP: &str = stringify!($rows_later);
@@ -132,7 +132,7 @@ fn one(
     op: &'static str,
     dest: &Bound<'_, PyAny>,
     element: Element,
-    width: Int,
+    width: Whole,
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let rows = Rows {
@@ -147,7 +147,7 @@ fn many(
     op: &'static str,
     dest: &Bound<'_, PyAny>,
     element: Element,
-    [pitch, width, height]: [Int; 3],
+    [pitch, width, height]: [Whole; 3],
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let rows = Rows {

@@ -19,6 +19,7 @@ use super::buffer::{HostBytes, fill_bytes};
 use super::device::{after_collecting, size_of};
 use crate::args::{Int, whole};
 use crate::cell::drop_detached;
+use crate::cuda::arguments::Whole;
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, fitting, logic};
 use crate::interop::buffer::release;
@@ -204,11 +205,11 @@ impl PagelockedHostAllocation {
     #[pyo3(signature = (size, mem_flags=0))]
     fn new(
         py: Python<'_>,
-        #[pyo3(from_py_with = whole)] size: i128,
+        size: Whole,
         #[pyo3(from_py_with = whole)] mem_flags: i128,
     ) -> PyResult<PyClassInitializer<Self>> {
         const OP: &str = "PagelockedHostAllocation";
-        let len = size_of(OP, size)?;
+        let len = size_of(OP, "size", size)?;
         let mem_flags = fitting(OP, "mem_flags", Int(mem_flags))?;
         let made = after_collecting(py, || {
             HostMemory::new(&current::device()?, len, HostFlags(mem_flags))
@@ -239,11 +240,14 @@ impl AlignedHostAllocation {
     #[new]
     #[pyo3(signature = (size, alignment=4096))]
     fn new(
-        #[pyo3(from_py_with = whole)] size: i128,
+        size: Whole,
         #[pyo3(from_py_with = whole)] alignment: i128,
     ) -> PyResult<PyClassInitializer<Self>> {
         const OP: &str = "AlignedHostAllocation";
-        let (len, alignment) = (size_of(OP, size)?, size_of(OP, alignment)?);
+        let (len, alignment) = (
+            size_of(OP, "size", size)?,
+            size_of(OP, "alignment", Int(alignment))?,
+        );
         let made = Aligned::new(len, alignment)?;
         let start = made.start.as_ptr();
         let pointer = HostPointer::new(start, len, 0, Owner::Aligned(made));

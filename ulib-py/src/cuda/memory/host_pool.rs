@@ -12,6 +12,7 @@ use super::host::{HostPointer, Owner};
 use super::pools::{size_in, statistics};
 use crate::args::{Int, whole};
 use crate::cell::drop_detached;
+use crate::cuda::arguments::{Whole, instance};
 use crate::cuda::current;
 use crate::cuda::errors::{fitting, logic};
 
@@ -88,20 +89,28 @@ impl Drop for PageLockedMemoryPool {
 impl PageLockedMemoryPool {
     #[new]
     #[pyo3(signature = (allocator=None))]
-    fn new(allocator: Option<PyRef<'_, PageLockedAllocator>>) -> Self {
-        let flags = allocator.map_or(0, |allocator| allocator.flags);
-        Self {
+    fn new(allocator: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let flags = match allocator {
+            None => 0,
+            Some(given) => {
+                const OP: &str = "PageLockedMemoryPool";
+                instance::<PageLockedAllocator>(OP, "allocator", given)?
+                    .get()
+                    .flags
+            }
+        };
+        Ok(Self {
             pool: OnceLock::from(HostPool::new(HostFlags(flags))),
-        }
+        })
     }
 
     /// A block for ``size`` bytes, which has a buffer.
     fn _allocate<'py>(
         &self,
         py: Python<'py>,
-        #[pyo3(from_py_with = whole)] size: i128,
+        size: Whole,
     ) -> PyResult<Bound<'py, PooledHostAllocation>> {
-        let (size, pool) = (size_of("allocate", size)?, self.pool()?);
+        let (size, pool) = (size_of("allocate", "size", size)?, self.pool()?);
         let made = after_collecting(py, || pool.allocate(&current::device()?, size))?;
         let (start, flags) = (made.as_ptr(), made.flags().0);
         let pointer = HostPointer::new(start, size, flags, Owner::Pooled(made));
@@ -154,13 +163,13 @@ impl PageLockedMemoryPool {
 
     /// The bin of blocks for ``size`` bytes.
     #[staticmethod]
-    fn bin_number(size: Int) -> PyResult<u32> {
+    fn bin_number(size: Whole) -> PyResult<u32> {
         Ok(bin_number(fitting("bin_number", "size", size)?))
     }
 
     /// The bytes of a block in a bin.
     #[staticmethod]
-    fn alloc_size(bin: Int) -> PyResult<u64> {
+    fn alloc_size(bin: Whole) -> PyResult<u64> {
         size_in(bin)
     }
 }

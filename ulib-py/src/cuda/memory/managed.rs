@@ -18,6 +18,7 @@ use super::on::On;
 use super::slot::Slot;
 use crate::args::{Int, whole};
 use crate::cell::drop_detached;
+use crate::cuda::arguments::Whole;
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::interop::buffer::release;
@@ -100,11 +101,11 @@ impl ManagedAllocation {
     #[pyo3(signature = (size, mem_flags=0))]
     fn new(
         py: Python<'_>,
-        #[pyo3(from_py_with = whole)] size: i128,
+        size: Whole,
         #[pyo3(from_py_with = whole)] mem_flags: i128,
     ) -> PyResult<PyClassInitializer<Self>> {
         const OP: &str = "ManagedAllocation";
-        let len = size_of(OP, size)?;
+        let len = size_of(OP, "size", size)?;
         let attachment = match mem_flags {
             0 => Attachment::Global,
             flags => attachment(OP, Int(flags))?,
@@ -152,7 +153,7 @@ impl ManagedAllocation {
     #[pyo3(signature = (mem_flags, stream=None))]
     fn attach(
         slf: PyRef<'_, Self>,
-        mem_flags: Int,
+        mem_flags: Whole,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         const OP: &str = "attach";
@@ -175,7 +176,7 @@ impl ManagedAllocation {
         device: Option<&Bound<'_, PyAny>>,
         stream: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = whole)] offset: i128,
-        size: Option<Int>,
+        size: Option<Whole>,
     ) -> PyResult<()> {
         const OP: &str = "prefetch";
         let (memory, to, on) = (
@@ -201,7 +202,7 @@ impl ManagedAllocation {
         advice: &str,
         device: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = whole)] offset: i128,
-        size: Option<Int>,
+        size: Option<Whole>,
     ) -> PyResult<()> {
         const OP: &str = "advise";
         let (memory, at) = (Self::memory(&slf)?, placement(OP, device)?);
@@ -278,7 +279,8 @@ fn show_lines_of_faults(py: Python<'_>) {
     }
 }
 
-fn attachment(op: &'static str, flags: Int) -> PyResult<Attachment> {
+fn attachment(op: &'static str, flags: impl Into<Whole>) -> PyResult<Attachment> {
+    let flags = flags.into().of(op, "mem_flags")?;
     match flags.0 {
         1 => Ok(Attachment::Global),
         2 => Ok(Attachment::Host),
@@ -289,7 +291,8 @@ fn attachment(op: &'static str, flags: Int) -> PyResult<Attachment> {
     }
 }
 
-fn range(op: &str, offset: i128, size: Option<Int>, len: usize) -> PyResult<Range<usize>> {
+fn range(op: &str, offset: i128, size: Option<Whole>, len: usize) -> PyResult<Range<usize>> {
+    let size = size.map(|size| size.of(op, "size")).transpose()?;
     let within = |number: i128| usize::try_from(number).ok().filter(|&number| number <= len);
     let end = size.map_or(len as i128, |size| offset.saturating_add(size.0));
     match (within(offset), within(end)) {

@@ -11,7 +11,7 @@ use super::device::size_of;
 use super::on::On;
 use super::pointer::Pointer;
 use super::transfer;
-use crate::args::whole;
+use crate::cuda::arguments::{Whole, instance};
 use crate::cuda::context::PyContext;
 use crate::cuda::errors::{IntoCudaResult, logic};
 
@@ -33,25 +33,35 @@ fn device_of(pointer: &Pointer, context: Option<&Bound<'_, PyContext>>) -> Resul
     pointer.device()
 }
 
+fn context_of<'a, 'py>(
+    op: &str,
+    what: &str,
+    given: Option<&'a Bound<'py, PyAny>>,
+) -> PyResult<Option<&'a Bound<'py, PyContext>>> {
+    given.map(|given| instance(op, what, given)).transpose()
+}
+
 fn copy(
     op: &'static str,
     (dest, src): (&Bound<'_, PyAny>, &Bound<'_, PyAny>),
-    size: i128,
-    contexts: [Option<&Bound<'_, PyContext>>; 2],
+    size: Whole,
+    [dest_context, src_context]: [Option<&Bound<'_, PyAny>>; 2],
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     let (to, from) = (
         Pointer::to_write(op, "dest", dest)?,
         Pointer::of(op, "src", src)?,
     );
-    let size = size_of(op, size)?;
+    let size = size_of(op, "size", size)?;
     to.check(op, "dest", size)?;
     from.check(op, "src", size)?;
+    let dest_context = context_of(op, "dest_context", dest_context)?;
+    let src_context = context_of(op, "src_context", src_context)?;
     if size == 0 {
         return Ok(());
     }
-    let there = device_of(&to, contexts[0]).cuda()?;
-    let here = device_of(&from, contexts[1]).cuda()?;
+    let there = device_of(&to, dest_context).cuda()?;
+    let here = device_of(&from, src_context).cuda()?;
     for (what, pointer, device) in [("dest", &to, &there), ("src", &from, &here)] {
         if let Some(owner) = pointer.owner()
             && owner.device() != device
@@ -93,9 +103,9 @@ fn copy(
 fn memcpy_peer(
     dest: &Bound<'_, PyAny>,
     src: &Bound<'_, PyAny>,
-    #[pyo3(from_py_with = whole)] size: i128,
-    dest_context: Option<&Bound<'_, PyContext>>,
-    src_context: Option<&Bound<'_, PyContext>>,
+    size: Whole,
+    dest_context: Option<&Bound<'_, PyAny>>,
+    src_context: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     copy(
         "memcpy_peer",
@@ -112,9 +122,9 @@ fn memcpy_peer(
 fn memcpy_peer_async(
     dest: &Bound<'_, PyAny>,
     src: &Bound<'_, PyAny>,
-    #[pyo3(from_py_with = whole)] size: i128,
-    dest_context: Option<&Bound<'_, PyContext>>,
-    src_context: Option<&Bound<'_, PyContext>>,
+    size: Whole,
+    dest_context: Option<&Bound<'_, PyAny>>,
+    src_context: Option<&Bound<'_, PyAny>>,
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
     copy(

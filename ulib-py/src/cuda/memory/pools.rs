@@ -12,8 +12,8 @@ use ulib_device::{DeviceBytes, Stream};
 use super::device::{after_collecting, size_of};
 use super::on::On;
 use super::slot::Slot;
-use crate::args::{Int, whole};
 use crate::cell::drop_detached;
+use crate::cuda::arguments::Whole;
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, fitting, logic};
 
@@ -143,7 +143,7 @@ impl Drop for DeviceMemoryPool {
 impl DeviceMemoryPool {
     #[new]
     #[pyo3(signature = (limit=None))]
-    fn new(limit: Option<Int>) -> PyResult<Self> {
+    fn new(limit: Option<Whole>) -> PyResult<Self> {
         Ok(Self {
             pool: OnceLock::new(),
             limit: std::sync::Mutex::new(limit_of(limit)?),
@@ -156,11 +156,11 @@ impl DeviceMemoryPool {
     fn allocate(
         &self,
         py: Python<'_>,
-        #[pyo3(from_py_with = whole)] size: i128,
+        size: Whole,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PooledDeviceAllocation> {
         const OP: &str = "allocate";
-        let size = size_of(OP, size)?;
+        let size = size_of(OP, "size", size)?;
         let on = On::of(OP, stream)?;
         let pool = match self.pool.get() {
             Some(pool) => pool,
@@ -209,7 +209,7 @@ impl DeviceMemoryPool {
     }
 
     #[setter]
-    fn set_limit(&self, py: Python<'_>, limit: Option<Int>) -> PyResult<()> {
+    fn set_limit(&self, py: Python<'_>, limit: Option<Whole>) -> PyResult<()> {
         let limit = limit_of(limit)?;
         *self
             .limit
@@ -243,19 +243,19 @@ impl DeviceMemoryPool {
 
     /// The bin of blocks for ``size`` bytes.
     #[staticmethod]
-    fn bin_number(size: Int) -> PyResult<u32> {
+    fn bin_number(size: Whole) -> PyResult<u32> {
         Ok(bin_number(fitting("bin_number", "size", size)?))
     }
 
     /// The bytes of a block in a bin.
     #[staticmethod]
-    fn alloc_size(bin: Int) -> PyResult<u64> {
+    fn alloc_size(bin: Whole) -> PyResult<u64> {
         size_in(bin)
     }
 }
 
 /// The limit of a pool as a program gives it.
-fn limit_of(limit: Option<Int>) -> PyResult<Option<u64>> {
+fn limit_of(limit: Option<Whole>) -> PyResult<Option<u64>> {
     limit
         .map(|bytes| fitting("DeviceMemoryPool", "limit", bytes))
         .transpose()
@@ -279,7 +279,8 @@ pub(super) fn statistics<'py>(
 }
 
 /// The bytes of a block in a bin that there is.
-pub(super) fn size_in(bin: Int) -> PyResult<u64> {
+pub(super) fn size_in(bin: Whole) -> PyResult<u64> {
+    let bin = bin.of("alloc_size", "bin")?;
     match bin.0 {
         0..1024 => Ok(bin_bytes(bin.0 as u32)),
         _ => Err(logic(format!(
@@ -314,7 +315,7 @@ impl Drop for StreamMemoryPool {
 impl StreamMemoryPool {
     #[new]
     #[pyo3(signature = (release_threshold=None))]
-    fn new(py: Python<'_>, release_threshold: Option<Int>) -> PyResult<Self> {
+    fn new(py: Python<'_>, release_threshold: Option<Whole>) -> PyResult<Self> {
         let threshold = release_threshold
             .map(|bytes| fitting("StreamMemoryPool", "release_threshold", bytes))
             .transpose()?;
@@ -335,11 +336,11 @@ impl StreamMemoryPool {
     fn allocate(
         &self,
         py: Python<'_>,
-        #[pyo3(from_py_with = whole)] size: i128,
+        size: Whole,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PooledDeviceAllocation> {
         const OP: &str = "allocate";
-        let size = size_of(OP, size)?;
+        let size = size_of(OP, "size", size)?;
         let pool = self.pool()?;
         let stream: Stream = On::of(OP, stream)?.stream(OP, pool.device()).cuda()?;
         let made = after_collecting(py, || {
@@ -377,7 +378,7 @@ impl StreamMemoryPool {
 
 /// The largest power of two that is not larger than ``n``, as its exponent; 0 for 0.
 #[pyfunction]
-fn bitlog2(n: Int) -> PyResult<u32> {
+fn bitlog2(n: Whole) -> PyResult<u32> {
     let n: u64 = fitting("bitlog2", "n", n)?;
     Ok(n.checked_ilog2().unwrap_or(0))
 }

@@ -14,8 +14,7 @@ use super::on::On;
 use super::pointer::Pointer;
 use super::sides::{Description, Given, Side};
 use super::{pending, transfer};
-use crate::args::Int;
-use crate::cuda::context::PyContext;
+use crate::cuda::arguments::{Whole, instance};
 use crate::cuda::errors::{IntoCudaResult, fitting};
 use crate::cuda::kept::in_graph;
 
@@ -200,7 +199,7 @@ macro_rules! copies {
                 }
 
                 #[setter]
-                fn $set_field(&self, value: Int) -> PyResult<()> {
+                fn $set_field(&self, value: Whole) -> PyResult<()> {
                     let value = fitting(stringify!($class), stringify!($field), value)?;
                     lock(&self.state).$($path).+ $([$at])? = value;
                     Ok(())
@@ -214,7 +213,7 @@ macro_rules! copies {
             }
 
             #[setter]
-            fn set_src_memory_type(&self, value: Int) -> PyResult<()> {
+            fn set_src_memory_type(&self, value: Whole) -> PyResult<()> {
                 let value = fitting(stringify!($class), "src_memory_type", value)?;
                 lock(&self.state).src.told.kind = value;
                 Ok(())
@@ -227,7 +226,7 @@ macro_rules! copies {
             }
 
             #[setter]
-            fn set_dst_memory_type(&self, value: Int) -> PyResult<()> {
+            fn set_dst_memory_type(&self, value: Whole) -> PyResult<()> {
                 let value = fitting(stringify!($class), "dst_memory_type", value)?;
                 lock(&self.state).dst.told.kind = value;
                 Ok(())
@@ -381,15 +380,19 @@ copies! {
     /// A ``Memcpy3D`` between two devices: those of the contexts that were set, else those of the memory.
     slices Memcpy3DPeer {
         /// The context in which the source is.
-        fn set_src_context(&self, context: Py<PyContext>) {
-            let old = lock(&self.state).src.context.replace(context);
+        fn set_src_context(&self, context: &Bound<'_, PyAny>) -> PyResult<()> {
+            let given = instance("Memcpy3DPeer.set_src_context", "context", context)?;
+            let old = lock(&self.state).src.context.replace(given.clone().unbind());
             drop(old);
+            Ok(())
         }
 
         /// The context in which the destination is.
-        fn set_dst_context(&self, context: Py<PyContext>) {
-            let old = lock(&self.state).dst.context.replace(context);
+        fn set_dst_context(&self, context: &Bound<'_, PyAny>) -> PyResult<()> {
+            let given = instance("Memcpy3DPeer.set_dst_context", "context", context)?;
+            let old = lock(&self.state).dst.context.replace(given.clone().unbind());
             drop(old);
+            Ok(())
         }
 
         #[pyo3(signature = (stream=None))]

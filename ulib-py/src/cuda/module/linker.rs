@@ -1,7 +1,6 @@
 //! `Linker`.
 #![allow(unsafe_code, reason = "hands programs of the caller to the driver")]
 
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::PyTypeError;
@@ -11,8 +10,9 @@ use ulib_device::module::JitLog;
 use ulib_device::sys::{CUjit_option, CUjitInputType};
 
 use super::modules::{Module, bytes_of, handler_of, options, tell};
-use crate::args::{Int, Name, shown};
+use crate::args::{Int, shown};
 use crate::cell::drop_detached;
+use crate::cuda::arguments::path;
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, logic};
 
@@ -108,13 +108,13 @@ impl Linker {
     }
 
     /// Adds a program or library of a ``jit_input_type``; ``name`` stands in messages.
-    #[pyo3(signature = (data, input_type, name=Name(String::from("unknown"))), text_signature = "($self, data, input_type, name=\"unknown\")")]
+    #[pyo3(signature = (data, input_type, name="unknown"))]
     fn add_data(
         &self,
         py: Python<'_>,
         data: &Bound<'_, PyAny>,
         input_type: &Bound<'_, PyAny>,
-        name: Name,
+        name: &str,
     ) -> PyResult<()> {
         let (data, kind) = (
             bytes_of("Linker.add_data: data", data)?,
@@ -122,16 +122,17 @@ impl Linker {
         );
         // SAFETY: the sizes in the headers are checked; that the tools that made a binary made it well is what everybody who
         // links one relies on.
-        self.with(py, |linker| unsafe { linker.add(&name.0, kind, &data) })
+        self.with(py, |linker| unsafe { linker.add(name, kind, &data) })
     }
 
     /// Adds the program or library in a file.
     fn add_file(
         &self,
         py: Python<'_>,
-        filename: PathBuf,
+        filename: &Bound<'_, PyAny>,
         input_type: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
+        let filename = path("Linker.add_file", "filename", filename)?;
         let kind = kind_of(input_type)?;
         // SAFETY: as above.
         self.with(py, |linker| unsafe { linker.add_file(&filename, kind) })

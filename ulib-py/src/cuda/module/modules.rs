@@ -1,7 +1,6 @@
 //! `Module`, and where it comes from.
 #![allow(unsafe_code, reason = "hands programs of the caller to the driver")]
 
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::buffer::PyBuffer;
@@ -14,7 +13,8 @@ use ulib_device::module::{JitLog, JitOptions};
 use ulib_device::sys::CUjit_option;
 
 use super::function::Function;
-use crate::args::{Int, Name, shown};
+use crate::args::{Int, shown};
+use crate::cuda::arguments::{name as name_of, path};
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, logic};
 
@@ -85,24 +85,34 @@ impl Module {
 #[pymethods]
 impl Module {
     /// The kernel of this name.
-    fn get_function(&self, py: Python<'_>, name: Name) -> PyResult<Function> {
-        let function = py.detach(|| self.module.function(&name.0)).cuda()?;
+    fn get_function(&self, py: Python<'_>, name: &Bound<'_, PyAny>) -> PyResult<Function> {
+        let name = name_of("Module.get_function", name)?;
+        let function = py.detach(|| self.module.function(&name)).cuda()?;
         Ok(Function::new(function, self.references.clone_ref(py)))
     }
 
     /// Address and bytes of the variable of this name, which lives as long as the module.
-    fn get_global(&self, py: Python<'_>, name: Name) -> PyResult<(u64, usize)> {
-        py.detach(|| self.module.global(&name.0)).cuda()
+    fn get_global(&self, py: Python<'_>, name: &Bound<'_, PyAny>) -> PyResult<(u64, usize)> {
+        let name = name_of("Module.get_global", name)?;
+        py.detach(|| self.module.global(&name)).cuda()
     }
 
     /// The texture reference of this name.
-    fn get_texref(slf: &Bound<'_, Self>, name: Name) -> PyResult<Py<PyAny>> {
-        reference(slf, "TextureReference", &name.0)
+    fn get_texref(slf: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        reference(
+            slf,
+            "TextureReference",
+            &name_of("Module.get_texref", name)?,
+        )
     }
 
     /// The surface reference of this name.
-    fn get_surfref(slf: &Bound<'_, Self>, name: Name) -> PyResult<Py<PyAny>> {
-        reference(slf, "SurfaceReference", &name.0)
+    fn get_surfref(slf: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        reference(
+            slf,
+            "SurfaceReference",
+            &name_of("Module.get_surfref", name)?,
+        )
     }
 
     /// The driver's handle, an integer.
@@ -203,7 +213,8 @@ fn load(
 
 /// A program from a file: a cubin, a fatbin or PTX.
 #[pyfunction]
-pub(super) fn module_from_file(py: Python<'_>, filename: PathBuf) -> PyResult<Module> {
+pub(super) fn module_from_file(py: Python<'_>, filename: &Bound<'_, PyAny>) -> PyResult<Module> {
+    let filename = path("module_from_file", "filename", filename)?;
     let read = || -> Result<Vec<u8>> {
         std::fs::read(&filename)
             .map_err(|error| Error::io("module_from_file", error))

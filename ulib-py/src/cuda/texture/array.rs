@@ -8,7 +8,7 @@ use ulib_device::texture::Array;
 
 use super::given::{count, described, descriptor};
 use super::held::Held;
-use crate::args::Int;
+use crate::cuda::arguments::Whole;
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::cuda::memory::buffer::{HostBytes, HostPtr};
@@ -51,8 +51,8 @@ pub(super) fn slice(bytes: &HostBytes) -> &[u8] {
 fn pitches(
     op: &'static str,
     array: &Array,
-    pitch: Option<Int>,
-    rows: Option<Int>,
+    pitch: Option<Whole>,
+    rows: Option<Whole>,
 ) -> PyResult<Pitch> {
     let own = array.packed();
     let row = pitch.map_or(Ok(own.row), |pitch| count(op, "pitch", pitch))?;
@@ -132,8 +132,8 @@ impl PyArray {
     fn copy_from(
         &self,
         source: &Bound<'_, PyAny>,
-        pitch: Option<Int>,
-        height: Option<Int>,
+        pitch: Option<Whole>,
+        height: Option<Whole>,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         const OP: &str = "Array.copy_from";
@@ -165,8 +165,8 @@ impl PyArray {
     fn copy_to(
         &self,
         dest: &Bound<'_, PyAny>,
-        pitch: Option<Int>,
-        height: Option<Int>,
+        pitch: Option<Whole>,
+        height: Option<Whole>,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         const OP: &str = "Array.copy_to";

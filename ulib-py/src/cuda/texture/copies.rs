@@ -10,7 +10,7 @@ use ulib_device::texture::Array;
 
 use super::array::{PyArray, slice};
 use super::given::count;
-use crate::args::Int;
+use crate::cuda::arguments::{Whole, instance};
 use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::cuda::memory::buffer::{HostBytes, HostPtr};
 use crate::cuda::memory::pointer::Pointer;
@@ -25,8 +25,12 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// The array, which has one row, and the byte of it that `index` is.
-fn row(op: &'static str, array: &Bound<'_, PyArray>, index: Int) -> PyResult<(Array, [usize; 3])> {
-    let array = array.get().array()?;
+fn row(
+    op: &'static str,
+    array: (&str, &Bound<'_, PyAny>),
+    index: Whole,
+) -> PyResult<(Array, [usize; 3])> {
+    let array = instance::<PyArray>(op, array.0, array.1)?.get().array()?;
     let own = array.descriptor();
     if own.rows() != 1 || own.slices() != 1 {
         return Err(logic(format!(
@@ -50,13 +54,13 @@ fn of(width: usize) -> (Extent, Pitch) {
 /// Copies ``len`` bytes of the device memory ``src`` to the row ``ary`` from byte ``index`` on.
 #[pyfunction]
 fn memcpy_dtoa(
-    ary: &Bound<'_, PyArray>,
-    index: Int,
+    ary: &Bound<'_, PyAny>,
+    index: Whole,
     src: &Bound<'_, PyAny>,
-    len: Int,
+    len: Whole,
 ) -> PyResult<()> {
     const OP: &str = "memcpy_dtoa";
-    let (array, origin) = row(OP, ary, index)?;
+    let (array, origin) = row(OP, ("ary", ary), index)?;
     let (from, len) = (Pointer::of(OP, "src", src)?, count(OP, "len", len)?);
     from.check(OP, "src", len)?;
     let (extent, pitch) = of(len);
@@ -82,12 +86,12 @@ fn memcpy_dtoa(
 #[pyfunction]
 fn memcpy_atod(
     dest: &Bound<'_, PyAny>,
-    ary: &Bound<'_, PyArray>,
-    index: Int,
-    len: Int,
+    ary: &Bound<'_, PyAny>,
+    index: Whole,
+    len: Whole,
 ) -> PyResult<()> {
     const OP: &str = "memcpy_atod";
-    let (array, origin) = row(OP, ary, index)?;
+    let (array, origin) = row(OP, ("ary", ary), index)?;
     let (to, len) = (Pointer::to_write(OP, "dest", dest)?, count(OP, "len", len)?);
     to.check(OP, "dest", len)?;
     let (extent, pitch) = of(len);
@@ -106,15 +110,15 @@ fn memcpy_atod(
 #[pyfunction]
 fn memcpy_atoa(
     py: Python<'_>,
-    dest: &Bound<'_, PyArray>,
-    dest_index: Int,
-    src: &Bound<'_, PyArray>,
-    src_index: Int,
-    len: Int,
+    dest: &Bound<'_, PyAny>,
+    dest_index: Whole,
+    src: &Bound<'_, PyAny>,
+    src_index: Whole,
+    len: Whole,
 ) -> PyResult<()> {
     const OP: &str = "memcpy_atoa";
-    let (to, to_origin) = row(OP, dest, dest_index)?;
-    let (from, from_origin) = row(OP, src, src_index)?;
+    let (to, to_origin) = row(OP, ("dest", dest), dest_index)?;
+    let (from, from_origin) = row(OP, ("src", src), src_index)?;
     let (extent, _) = of(count(OP, "len", len)?);
     py.detach(|| {
         let stream = Stream::legacy(to.device());
@@ -125,9 +129,9 @@ fn memcpy_atoa(
 
 /// Copies the bytes of ``src``, anything contiguous with a buffer, to the row ``ary`` from byte ``index`` on.
 #[pyfunction]
-fn py_memcpy_htoa(ary: &Bound<'_, PyArray>, index: Int, src: &Bound<'_, PyAny>) -> PyResult<()> {
+fn py_memcpy_htoa(ary: &Bound<'_, PyAny>, index: Whole, src: &Bound<'_, PyAny>) -> PyResult<()> {
     const OP: &str = "memcpy_htoa";
-    let (array, origin) = row(OP, ary, index)?;
+    let (array, origin) = row(OP, ("ary", ary), index)?;
     let host = HostBytes::of(OP, "src", src)?;
     let host = slice(&host);
     let (extent, pitch) = of(host.len());
@@ -142,9 +146,9 @@ fn py_memcpy_htoa(ary: &Bound<'_, PyArray>, index: Int, src: &Bound<'_, PyAny>) 
 /// Copies as many bytes as ``dest``, anything contiguous and writable with a buffer, has from the row ``ary`` from byte ``index``
 /// on.
 #[pyfunction]
-fn py_memcpy_atoh(dest: &Bound<'_, PyAny>, ary: &Bound<'_, PyArray>, index: Int) -> PyResult<()> {
+fn py_memcpy_atoh(dest: &Bound<'_, PyAny>, ary: &Bound<'_, PyAny>, index: Whole) -> PyResult<()> {
     const OP: &str = "memcpy_atoh";
-    let (array, origin) = row(OP, ary, index)?;
+    let (array, origin) = row(OP, ("ary", ary), index)?;
     let host = HostBytes::writable(OP, "dest", dest)?;
     let (start, len) = (HostPtr(host.ptr()), host.len());
     let (extent, pitch) = of(len);

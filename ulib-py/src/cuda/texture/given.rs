@@ -7,12 +7,13 @@ use pyo3::types::PyType;
 use ulib_device::sys::CUarray_format;
 use ulib_device::texture::{ArrayDescriptor, Format};
 
-use crate::args::Int;
+use crate::cuda::arguments::Whole;
 use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::interop::described::{Described, Reader};
 
 /// A size or an index.
-pub(super) fn count(op: &'static str, what: &'static str, number: Int) -> PyResult<usize> {
+pub(super) fn count(op: &'static str, what: &'static str, number: Whole) -> PyResult<usize> {
+    let number = number.of(op, what)?;
     usize::try_from(number.0)
         .map_err(|_| logic(format!("{op}: {what} is {number}, expected a size")))
 }
@@ -25,7 +26,7 @@ fn field(
     other: Option<usize>,
 ) -> PyResult<usize> {
     match object.getattr_opt(name)? {
-        Some(value) if !value.is_none() => count(op, name, value.extract::<Int>()?),
+        Some(value) if !value.is_none() => count(op, name, value.extract::<Whole>()?),
         _ => other.ok_or_else(|| logic(format!("{op}: the descriptor has no {name}"))),
     }
 }

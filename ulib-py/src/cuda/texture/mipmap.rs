@@ -7,7 +7,7 @@ use ulib_device::texture::MipmappedArray;
 use super::array::PyArray;
 use super::given::{count, described, descriptor, small};
 use super::held::Held;
-use crate::args::Int;
+use crate::cuda::arguments::Whole;
 use crate::cuda::current;
 use crate::cuda::errors::IntoCudaResult;
 
@@ -28,7 +28,7 @@ impl PyMipmappedArray {
 #[pymethods]
 impl PyMipmappedArray {
     #[new]
-    fn new(py: Python<'_>, descr: &Bound<'_, PyAny>, levels: Int) -> PyResult<Self> {
+    fn new(py: Python<'_>, descr: &Bound<'_, PyAny>, levels: Whole) -> PyResult<Self> {
         let wanted = descriptor(CLASS, descr)?;
         let levels = small(CLASS, "levels", count(CLASS, "levels", levels)?)?;
         let made = py.detach(|| MipmappedArray::new(&current::device()?, wanted, levels));
@@ -59,7 +59,7 @@ impl PyMipmappedArray {
     }
 
     /// One level; 0 is the largest.
-    fn level(&self, index: Int) -> PyResult<PyArray> {
+    fn level(&self, index: Whole) -> PyResult<PyArray> {
         let index = count("MipmappedArray.level", "index", index)?;
         Ok(PyArray::of(self.array()?.level(index).cuda()?.clone()))
     }

@@ -20,6 +20,7 @@ use super::given::{count, format, small, texels};
 use super::held::Held;
 use super::mipmap::PyMipmappedArray;
 use crate::args::{Int, shown};
+use crate::cuda::arguments::Whole;
 use crate::cuda::errors::{IntoCudaResult, logic, to_cuda};
 use crate::cuda::kept::Object;
 use crate::cuda::memory::pointer::Pointer;
@@ -56,18 +57,18 @@ struct Given {
     pitch: Option<usize>,
 }
 
-fn optional(name: &'static str, number: Option<Int>) -> PyResult<Option<usize>> {
+fn optional(name: &'static str, number: Option<Whole>) -> PyResult<Option<usize>> {
     number.map(|number| count(CLASS, name, number)).transpose()
 }
 
 /// The first and the last of several.
-fn part(name: &'static str, given: Option<(Int, Int)>) -> PyResult<Option<(u32, u32)>> {
+fn part(name: &'static str, given: Option<(Whole, Whole)>) -> PyResult<Option<(u32, u32)>> {
     let number = |number| small(CLASS, name, count(CLASS, name, number)?);
     let both = |(first, last)| Ok((number(first)?, number(last)?));
     given.map(both).transpose()
 }
 
-fn nth<T: Copy>(name: &'static str, all: &[T], number: Int) -> PyResult<T> {
+fn nth<T: Copy>(name: &'static str, all: &[T], number: Whole) -> PyResult<T> {
     let found = count(CLASS, name, number)?;
     all.get(found).copied().ok_or_else(|| {
         logic(format!(
@@ -82,7 +83,7 @@ fn address_modes(given: Option<&Bound<'_, PyAny>>) -> PyResult<[AddressMode; 3]>
         return Ok([AddressMode::Clamp; 3]);
     };
     if let Ok(one) = given.extract::<Int>() {
-        return Ok([nth("address_mode", &AddressMode::ALL, one)?; 3]);
+        return Ok([nth("address_mode", &AddressMode::ALL, one.into())?; 3]);
     }
     let mut modes = [AddressMode::Clamp; 3];
     let wrong = |_| {
@@ -204,10 +205,10 @@ fn memory(
 impl PyTexture {
     #[new]
     #[pyo3(signature = (
-        resource, *, address_mode=None, filter_mode=Int(0), normalized_float=false, normalized_coords=false, srgb=false,
-        border=[0.0; 4], max_anisotropy=Int(0), mipmap_filter_mode=Int(0), mipmap_bias=0.0, mipmap_levels=[0.0; 2],
-        seamless_cubemap=false, exact_trilinear=false, format=None, num_channels=Int(1), width=None, height=None,
-        pitch=None, view_format=Int(0), view_levels=None, view_layers=None
+        resource, *, address_mode=None, filter_mode=Whole::Number(Int(0)), normalized_float=false, normalized_coords=false, srgb=false,
+        border=[0.0; 4], max_anisotropy=Whole::Number(Int(0)), mipmap_filter_mode=Whole::Number(Int(0)), mipmap_bias=0.0, mipmap_levels=[0.0; 2],
+        seamless_cubemap=false, exact_trilinear=false, format=None, num_channels=Whole::Number(Int(1)), width=None, height=None,
+        pitch=None, view_format=Whole::Number(Int(0)), view_levels=None, view_layers=None
     ), text_signature = "(resource, *, address_mode=None, filter_mode=0, normalized_float=False, normalized_coords=False, \
         srgb=False, border=(0.0, 0.0, 0.0, 0.0), max_anisotropy=0, mipmap_filter_mode=0, mipmap_bias=0.0, \
         mipmap_levels=(0.0, 0.0), seamless_cubemap=False, exact_trilinear=False, format=None, num_channels=1, width=None, \
@@ -216,25 +217,25 @@ impl PyTexture {
     fn new(
         resource: &Bound<'_, PyAny>,
         address_mode: Option<&Bound<'_, PyAny>>,
-        filter_mode: Int,
+        filter_mode: Whole,
         normalized_float: bool,
         normalized_coords: bool,
         srgb: bool,
         border: [f32; 4],
-        max_anisotropy: Int,
-        mipmap_filter_mode: Int,
+        max_anisotropy: Whole,
+        mipmap_filter_mode: Whole,
         mipmap_bias: f32,
         mipmap_levels: [f32; 2],
         seamless_cubemap: bool,
         exact_trilinear: bool,
-        format: Option<Int>,
-        num_channels: Int,
-        width: Option<Int>,
-        height: Option<Int>,
-        pitch: Option<Int>,
-        view_format: Int,
-        view_levels: Option<(Int, Int)>,
-        view_layers: Option<(Int, Int)>,
+        format: Option<Whole>,
+        num_channels: Whole,
+        width: Option<Whole>,
+        height: Option<Whole>,
+        pitch: Option<Whole>,
+        view_format: Whole,
+        view_levels: Option<(Whole, Whole)>,
+        view_layers: Option<(Whole, Whole)>,
     ) -> PyResult<Self> {
         let format = match optional("format", format)? {
             Some(number) => Some(self::format(CLASS, number)?),

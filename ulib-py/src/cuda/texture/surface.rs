@@ -6,6 +6,7 @@ use ulib_device::texture::SurfaceObject;
 
 use super::array::PyArray;
 use super::held::Held;
+use crate::cuda::arguments::instance;
 use crate::cuda::errors::IntoCudaResult;
 
 /// A surface over an ``Array`` that was made with ``array3d_flags.SURFACE_LDST``, through which kernels read and write it: an
@@ -27,8 +28,8 @@ impl PySurface {
 #[pymethods]
 impl PySurface {
     #[new]
-    fn new(py: Python<'_>, array: &Bound<'_, PyArray>) -> PyResult<Self> {
-        let array = array.get().array()?;
+    fn new(py: Python<'_>, array: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let array = instance::<PyArray>(CLASS, "array", array)?.get().array()?;
         let made = py.detach(|| SurfaceObject::new(&array));
         Ok(Self(Held::new(made.cuda()?)))
     }
