@@ -5,7 +5,6 @@ use super::{number, pointer, stream};
 use crate::gate::{Call, Outcome, code, entries};
 use crate::state::Tag;
 use crate::state::queue::Event;
-use crate::state::work::Work;
 use core::ffi::c_uint;
 use ulib_device::sys::{CUevent, CUstream};
 
@@ -23,10 +22,12 @@ fn record(call: &mut Call<'_>, event: CUevent, on: CUstream) -> Outcome {
     if call.streams[&on].context != home {
         return Err(code::INVALID_HANDLE);
     }
-    call.enqueue(on, Work::Record(handle), Vec::new())
+    call.record(on, handle)
 }
 
-fn elapsed(call: &Call<'_>, start: CUevent, end: CUevent) -> Outcome<f32> {
+fn elapsed(call: &mut Call<'_>, start: CUevent, end: CUevent) -> Outcome<f32> {
+    call.refuse_captured_event(number(start))?;
+    call.refuse_captured_event(number(end))?;
     let find = |event| call.events.get(&number(event)).ok_or(code::INVALID_HANDLE);
     let (start, end) = (find(start)?, find(end)?);
     if (start.flags | end.flags) & DISABLE_TIMING != 0
@@ -50,7 +51,7 @@ entries! {
         }
         let handle = call.new_handle(Tag::Event);
         let (context, session) = (call.context, call.session);
-        call.events.insert(handle, Event { context, flags, recorded: None, time: None, session });
+        call.events.insert(handle, Event { context, flags, recorded: None, captured: None, time: None, session });
         event.put(pointer(handle))
     }
 
@@ -69,6 +70,7 @@ entries! {
     /// A pending event answers 600 once and is run to then, so that a loop of queries ends.
     fn cuEventQuery[](event: CUevent) Context |call| {
         stream::refuse(call)?;
+        call.refuse_captured_event(number(event))?;
         let Some(recorded) = call.events.get(&number(event)).ok_or(code::INVALID_HANDLE)?.recorded else {
             return Ok(());
         };
@@ -81,6 +83,7 @@ entries! {
 
     fn cuEventSynchronize[](event: CUevent) Context |call| {
         stream::refuse(call)?;
+        call.refuse_captured_event(number(event))?;
         if let Some(recorded) = call.events.get(&number(event)).ok_or(code::INVALID_HANDLE)?.recorded {
             call.drain(vec![recorded]);
         }

@@ -65,7 +65,7 @@ entries! {
         let made = call.new_handle(Tag::Event);
         let (context, session) = (call.context, call.session);
         let flags = INTERPROCESS;
-        call.events.insert(made, Event { context, flags, recorded: None, time: None, session });
+        call.events.insert(made, Event { context, flags, recorded: None, captured: None, time: None, session });
         event.put(pointer(made))
     }
 }

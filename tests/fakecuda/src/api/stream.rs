@@ -125,6 +125,7 @@ entries! {
         let idle = call.is_idle(handle);
         if idle {
             call.streams.remove(&handle);
+            call.forget_captures();
         } else if let Some(stream) = call.streams.get_mut(&handle) {
             stream.destroyed = true;
         }
@@ -155,8 +156,7 @@ entries! {
 
     fn cuStreamWaitEvent[](stream: CUstream, event: CUevent, _flags: c_uint) Context |call| {
         let handle = meant(call, stream)?;
-        let recorded = call.events.get(&number(event)).ok_or(code::INVALID_HANDLE)?.recorded;
-        call.enqueue(handle, Work::Wait, recorded.into_iter().collect())
+        call.wait(handle, number(event))
     }
 
     fn cuStreamGetCtx[context](stream: CUstream, context: *mut CUcontext) Context |call| {
@@ -192,7 +192,7 @@ entries! {
         if !call.reaches_into(handle).is_empty() {
             return Err(code::CAPTURE_IMPLICIT);
         }
-        status.put(match &call.streams[&handle].capture {
+        status.put(match call.capture_of(handle) {
             None => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE,
             Some(capture) if capture.invalid => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED,
             Some(_) => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE,

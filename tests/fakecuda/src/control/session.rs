@@ -104,6 +104,7 @@ pub(super) fn reset() {
         for stream in state.streams.values_mut() {
             stream.capture = None;
         }
+        state.captures.clear();
         state.faults.clear();
     });
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod arena;
 pub(crate) mod array;
+pub(crate) mod capture;
 pub(crate) mod device;
 pub(crate) mod pool;
 pub(crate) mod queue;
@@ -10,9 +11,10 @@ pub(crate) mod work;
 use crate::gate::{Outcome, code};
 use crate::ptx::Program;
 use array::{Array, Graphics, Mipmaps, Object};
+use capture::{Capture, Graph};
 use device::Device;
 use pool::Pool;
-use queue::{Event, Graph, Stream};
+use queue::{Event, Stream};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use ulib_device::sys::CUresult;
@@ -117,8 +119,10 @@ pub(crate) struct State {
     pub(crate) faults: Vec<String>,
     next_handle: u64,
     pub(crate) next_task: u64,
+    /// The captures in progress, by number.
+    pub(crate) captures: BTreeMap<u64, Capture>,
     /// How many captures there have been.
-    pub(crate) captures: u64,
+    pub(crate) captures_begun: u64,
 }
 
 impl State {
@@ -144,7 +148,8 @@ impl State {
             faults: Vec::new(),
             next_handle: 0,
             next_task: 1,
-            captures: 0,
+            captures: BTreeMap::new(),
+            captures_begun: 0,
         }
     }
 
@@ -199,6 +204,7 @@ impl State {
         self.drain_context(context);
         self.contexts.remove(&context);
         self.streams.retain(|_, stream| stream.context != context);
+        self.forget_captures();
         self.events.retain(|_, event| event.context != context);
         let modules: Vec<u64> = self
             .modules

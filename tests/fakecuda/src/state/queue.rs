@@ -5,6 +5,7 @@
 //! event adds what the event stood for. As dependencies always have smaller numbers, running what is needed in the order
 //! of numbers is right. With deferral off, work runs as soon as it is given.
 
+use super::capture::Place;
 use super::work::Work;
 use super::{State, Tag};
 use crate::gate::{Outcome, code};
@@ -34,23 +35,6 @@ struct Task {
     work: Work,
 }
 
-/// A capture in progress on a stream.
-pub(crate) struct Capture {
-    /// Its number, never used before.
-    pub(crate) id: u64,
-    pub(crate) mode: u32,
-    pub(crate) thread: std::thread::ThreadId,
-    pub(crate) work: Vec<Work>,
-    /// The handle of each piece of work; of what only orders others, 0.
-    pub(crate) nodes: Vec<u64>,
-    pub(crate) invalid: bool,
-}
-
-/// The node before the one at `at`, of a list in which some pieces of work have none.
-pub(crate) fn node_before(nodes: &[u64], at: usize) -> Option<&u64> {
-    nodes[..at].iter().rev().find(|node| **node != 0)
-}
-
 pub(crate) struct Stream {
     pub(crate) context: u64,
     pub(crate) kind: Kind,
@@ -61,7 +45,8 @@ pub(crate) struct Stream {
     last: u64,
     /// Destroyed by the user; goes when its work is done.
     pub(crate) destroyed: bool,
-    pub(crate) capture: Option<Capture>,
+    /// Where it is in the capture that it is part of.
+    pub(crate) capture: Option<Place>,
     pub(crate) session: u64,
 }
 
@@ -75,20 +60,11 @@ impl Stream {
 pub(crate) struct Event {
     pub(crate) context: u64,
     pub(crate) flags: u32,
-    /// Stream and number of its last record.
+    /// Stream and number of its last record, unless that was in a captured stream.
     pub(crate) recorded: Option<(u64, u64)>,
+    /// Where it is in the capture that it was last recorded in.
+    pub(crate) captured: Option<Place>,
     pub(crate) time: Option<Instant>,
-    pub(crate) session: u64,
-}
-
-/// Captured work, as a graph or an executable one.
-#[derive(Clone)]
-pub(crate) struct Graph {
-    pub(crate) work: Vec<Work>,
-    /// The handle of each piece of work; of what only orders others, 0.
-    pub(crate) nodes: Vec<u64>,
-    /// Made ready to be launched.
-    pub(crate) ready: bool,
     pub(crate) session: u64,
 }
 
@@ -126,19 +102,10 @@ impl State {
         work: Work,
         mut after: Vec<(u64, u64)>,
     ) -> Outcome {
-        let node = match crate::api::graph::kind(&work) {
-            Some(_) => self.new_handle(Tag::Graph),
-            None => 0,
-        };
-        let target = self.streams.get_mut(&stream).ok_or(code::INVALID_HANDLE)?;
-        if let Some(capture) = &mut target.capture {
-            if capture.invalid {
-                return Err(code::CAPTURE_INVALIDATED);
-            }
-            capture.work.push(work);
-            capture.nodes.push(node);
+        let Some(work) = self.write_down(stream, work)? else {
             return Ok(());
-        }
+        };
+        let target = self.streams.get(&stream).ok_or(code::INVALID_HANDLE)?;
         let (kind, context) = (target.kind, target.context);
         let captured = self.reaches_into(stream);
         if !captured.is_empty() {
@@ -196,13 +163,9 @@ impl State {
         captured.map(|(handle, _)| *handle).collect()
     }
 
-    /// Spoils the capture of a stream, if there is one.
-    pub(crate) fn spoil(&mut self, stream: u64) -> bool {
-        let capture = self
-            .streams
-            .get_mut(&stream)
-            .and_then(|stream| stream.capture.as_mut());
-        capture.map(|capture| capture.invalid = true).is_some()
+    pub(crate) fn is_legacy(&self, stream: u64) -> bool {
+        let stream = self.streams.get(&stream);
+        stream.is_some_and(|stream| stream.kind == Kind::Legacy)
     }
 
     fn legacy_of(&self, context: u64) -> Option<(u64, &Stream)> {
@@ -300,32 +263,5 @@ impl State {
     /// Work given and not yet run, over all streams.
     pub(crate) fn pending(&self) -> usize {
         self.streams.values().map(|stream| stream.queue.len()).sum()
-    }
-
-    /// What a call that is unsafe during a capture gets: an error that also spoils the capture, unless the capture or the
-    /// calling thread's mode allows it.
-    pub(crate) fn refuse_during_capture(&mut self, mode: u32) -> Outcome {
-        if mode == crate::api::stream::RELAXED {
-            return Ok(());
-        }
-        let caller = std::thread::current().id();
-        let mut refused = false;
-        for capture in self
-            .streams
-            .values_mut()
-            .filter_map(|stream| stream.capture.as_mut())
-        {
-            let own = capture.thread == caller;
-            let global = capture.mode == 0 && mode == 0;
-            if capture.mode != crate::api::stream::RELAXED && (own || global) {
-                capture.invalid = true;
-                refused = true;
-            }
-        }
-        if refused {
-            Err(code::CAPTURE_UNSUPPORTED)
-        } else {
-            Ok(())
-        }
     }
 }
