@@ -23,10 +23,14 @@ mod devices;
 mod events;
 #[path = "driver/faults.rs"]
 mod faults;
+#[path = "driver/forks.rs"]
+mod forks;
 #[path = "driver/gl.rs"]
 mod gl;
 #[path = "driver/graph_owners.rs"]
 mod graph_owners;
+#[path = "driver/graph_uses.rs"]
+mod graph_uses;
 #[path = "driver/graphs.rs"]
 mod graphs;
 #[path = "driver/headers.rs"]

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use ulib_core::ErrorKind;
 use ulib_device::memory::{BinnedPool, DriverResource, PoolResource};
 use ulib_device::report::{self, Kind};
-use ulib_device::sys::CUstreamCaptureMode;
 use ulib_device::texture::{Array, ArrayDescriptor, Format};
 use ulib_device::{Access, DeviceBytes, Graph, Kernel, LaunchConfig, Stream, copy, graph, launch};
 
@@ -367,41 +366,4 @@ fn a_graph_comes_after_what_used_its_memory_before() {
         copy::download(bytes, 0, &mut back, &one).unwrap();
         assert_eq!(back, [4; 64]);
     }
-}
-
-#[test]
-fn what_a_graph_cannot_wait_for_is_said() {
-    let Some(_turn) = common::gpu() else { return };
-    let (one, other) = (
-        Stream::new(&device()).unwrap(),
-        Stream::new(&device()).unwrap(),
-    );
-    let bytes = memory(&one, 64);
-    bytes.use_on(&other, Access::Write).unwrap();
-    let table = device().driver().table();
-    let _context = device().bind().unwrap();
-    let (begin, end) = (
-        table.cuStreamBeginCapture_v2.unwrap(),
-        table.cuStreamEndCapture.unwrap(),
-    );
-    // As another library would.
-    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-    // SAFETY: the context is current, the stream alive.
-    assert_eq!(unsafe { begin(other.handle(), mode) }.0, 0);
-    let capture = one.capture().unwrap();
-    let error = bytes.use_on(&one, Access::Write).unwrap_err();
-    assert_eq!(*error.kind(), ErrorKind::Busy);
-    assert!(
-        error.to_string().contains("begin the capture after"),
-        "{error}"
-    );
-    // Neither of the captures has come to harm.
-    capture.finish().unwrap();
-    let mut graph = std::ptr::null_mut();
-    // SAFETY: as above; the graph is destroyed once.
-    unsafe {
-        assert_eq!(end(other.handle(), &raw mut graph).0, 0);
-        assert_eq!(table.cuGraphDestroy.unwrap()(graph).0, 0);
-    }
-    bytes.use_on(&one, Access::Write).unwrap();
 }

@@ -6,17 +6,22 @@
 
 use crate::device::{ContextGuard, Device, same_device};
 use crate::driver::{check, missing_entry, relaxed_capture};
+use crate::graph::place_of;
 use crate::memory::guard;
 use crate::report::{Counted, Kind};
 use crate::stream::{Stream, check_wait};
 use crate::sys::{CUevent, CUevent_flags, CUresult, Table};
-use ulib_core::Result;
+use std::sync::atomic::{AtomicU64, Ordering};
+use ulib_core::{Error, Result};
 
 mod ipc;
 
 pub use ipc::IPC_HANDLE_BYTES;
 
 /// A point in a stream. Until it is [recorded](Self::record) it counts as reached.
+///
+/// Recorded in a stream that is being [captured](Stream::capture), it stands for a point of the graph: a stream that [waits](Stream::wait)
+/// for it becomes part of the capture, and nobody else can wait for it, or ask about it, until it is recorded elsewhere.
 ///
 /// # Examples
 /// ```no_run
@@ -39,8 +44,42 @@ pub struct Event {
     device: Device,
     /// The driver's handle as an integer: it is only ever handed to the driver, so any thread may hold it.
     raw: usize,
+    /// What it stands for, as a number of [`Recorded`].
+    recorded: AtomicU64,
     /// Of those made for others.
     _counted: Option<Counted>,
+}
+
+/// What an event stands for since it was recorded here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recorded {
+    /// It was not, as far as is known.
+    Never,
+    /// For work that runs; or for a capture of somebody else's.
+    Outside,
+    /// For a point of the graph of a capture of ours, by the driver's number.
+    InCapture(u64),
+}
+
+impl Recorded {
+    const NEVER: u64 = 0;
+    const OUTSIDE: u64 = u64::MAX;
+
+    fn number(self) -> u64 {
+        match self {
+            Self::Never => Self::NEVER,
+            Self::Outside => Self::OUTSIDE,
+            Self::InCapture(capture) => capture,
+        }
+    }
+
+    fn of_number(number: u64) -> Self {
+        match number {
+            Self::NEVER => Self::Never,
+            Self::OUTSIDE => Self::Outside,
+            capture => Self::InCapture(capture),
+        }
+    }
 }
 
 impl Event {
@@ -83,6 +122,7 @@ impl Event {
         Ok(Self {
             device: device.clone(),
             raw: raw as usize,
+            recorded: AtomicU64::new(Recorded::NEVER),
             _counted: counted.then(|| Counted::new(Kind::Event)),
         })
     }
@@ -107,19 +147,36 @@ impl Event {
     pub fn record(&self, stream: &Stream) -> Result<()> {
         same_device("Event::record", &self.device, stream.device())?;
         let _context = self.device.bind()?;
+        let place = place_of(stream)?;
         // SAFETY: the context is current by the guard; the event is alive, and the stream is kept alive by the borrow
         // (or by its owner, as promised to `Stream::from_raw`); both are of this device.
         let status = unsafe { (self.table().cuEventRecord)(self.handle(), stream.handle()) };
-        check(self.table(), "cuEventRecord", status)
+        check(self.table(), "cuEventRecord", status)?;
+        self.recorded.store(place.number(), Ordering::Release);
+        Ok(())
+    }
+
+    /// What it stands for.
+    pub(crate) fn recorded(&self) -> Recorded {
+        Recorded::of_number(self.recorded.load(Ordering::Acquire))
+    }
+
+    /// The named error where it stands for a point of a graph: the driver would spoil the capture over the question.
+    fn not_of_capture(&self, op: &'static str) -> Result<()> {
+        match self.recorded() {
+            Recorded::InCapture(_) => Err(of_capture(op)),
+            Recorded::Never | Recorded::Outside => Ok(()),
+        }
     }
 
     /// Waits until the event is reached.
     ///
     /// # Errors
-    /// Kind `Busy` when the event was recorded in a stream that is being captured; whatever the driver says, which
+    /// Kind `Busy` when the event was recorded in a stream that was being captured; whatever the driver says, which
     /// includes the failure of any kernel before; kind `Forked` in a forked child.
     pub fn synchronize(&self) -> Result<()> {
         let _context = self.device.bind()?;
+        self.not_of_capture("Event::synchronize")?;
         // SAFETY: the context is current by the guard; the event is alive.
         let status =
             relaxed_capture(|| unsafe { (self.table().cuEventSynchronize)(self.handle()) });
@@ -143,6 +200,7 @@ impl Event {
     /// [`is_done`](Self::is_done) for who has made the context of the event's device current already, and tells nobody.
     pub(crate) fn is_reached(&self, context: &ContextGuard) -> Result<bool> {
         debug_assert_eq!(context.device(), &self.device, "its own context");
+        self.not_of_capture("Event::is_done")?;
         // SAFETY: the context is current by the guard; the event is alive.
         let status = relaxed_capture(|| unsafe { (self.table().cuEventQuery)(self.handle()) });
         if status == CUresult::CUDA_ERROR_NOT_READY {
@@ -155,11 +213,14 @@ impl Event {
     /// Milliseconds on the device's clock from `since` to this event. Both are [`timed`](Self::timed) and reached.
     ///
     /// # Errors
-    /// Kind `InvalidArgument` when the events belong to different devices; kind `Driver` when one has no clock, was
-    /// never recorded, or is not reached yet; kind `Forked` in a forked child.
+    /// Kind `InvalidArgument` when the events belong to different devices; `Busy` when one was recorded in a stream that was being
+    /// captured; kind `Driver` when one has no clock, was never recorded, or is not reached yet; kind `Forked` in a forked child.
     pub fn elapsed_ms(&self, since: &Self) -> Result<f32> {
         same_device("Event::elapsed_ms", &self.device, &since.device)?;
         let _context = self.device.bind()?;
+        for event in [since, self] {
+            event.not_of_capture("Event::elapsed_ms")?;
+        }
         let table = self.table();
         let (call, entry) = match (table.cuEventElapsedTime_v2, table.cuEventElapsedTime) {
             (Some(entry), _) => ("cuEventElapsedTime_v2", entry),
@@ -169,7 +230,7 @@ impl Event {
         let mut milliseconds = 0.0_f32;
         // SAFETY: the context is current by the guard; both events are alive; the call writes one number.
         let status = unsafe { entry(&raw mut milliseconds, since.handle(), self.handle()) };
-        check(table, call, status)?;
+        check_event_wait(table, call, status)?;
         Ok(milliseconds)
     }
 
@@ -188,12 +249,19 @@ impl Drop for Event {
     }
 }
 
-/// An event of a capture can be waited for by nobody.
+/// Of an event of a capture, whosever that was, nobody is told anything.
 fn check_event_wait(table: &Table, call: &'static str, status: CUresult) -> Result<()> {
     match status {
-        CUresult::CUDA_ERROR_CAPTURED_EVENT => {
-            check_wait(table, call, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
-        }
+        CUresult::CUDA_ERROR_CAPTURED_EVENT => Err(of_capture(call)),
         _ => check_wait(table, call, status),
     }
+}
+
+/// The named error for what cannot be done with an event of a capture.
+pub(crate) fn of_capture(op: &'static str) -> Error {
+    Error::busy(
+        op,
+        "the event was last recorded in a stream that was being captured: it stands for a point of the graph, and for nothing outside \
+         it until it is recorded elsewhere",
+    )
 }

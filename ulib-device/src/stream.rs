@@ -7,7 +7,7 @@
 use crate::device::{ContextGuard, Device, same_device};
 use crate::driver::{check, forked, relaxed_capture};
 use crate::event::Event;
-use crate::graph::NoneBegins;
+use crate::graph::{self, NoneBegins};
 use crate::memory::guard;
 use crate::report::{Counted, Kind};
 use crate::sys::{CUresult, CUstream, CUstream_flags, CUstreamCaptureStatus, Table};
@@ -319,17 +319,22 @@ impl Stream {
     }
 
     /// Lets everything put into the stream from now on wait for `event`, without blocking the caller. The event may
-    /// belong to another device. An event that was never recorded is no reason to wait.
+    /// belong to another device. An event that was never recorded is no reason to wait. One that was recorded in a stream that is
+    /// being [captured](Self::capture) takes this one into the capture, to the end of which it has to be waited for in the same way.
     ///
     /// # Errors
+    /// Kind `Busy` when the event is of a capture that has ended, or of another one than the stream is part of; and when the stream
+    /// is part of one, and the event is not, or when it is the default stream, which cannot become part. The captures stay unharmed.
     /// Whatever the driver says; kind `Forked` in a forked child.
     pub fn wait(&self, event: &Event) -> Result<()> {
         let _context = self.0.device.bind()?;
         let table = self.table();
-        // SAFETY: the stream is alive as in `synchronize`; the event is alive by the borrow, and the driver keeps
-        // what it needs of it when it is destroyed later. No flags exist.
-        let status = unsafe { (table.cuStreamWaitEvent)(self.handle(), event.handle(), 0) };
-        check(table, "cuStreamWaitEvent", status)
+        graph::wait(self, event, || {
+            // SAFETY: the stream is alive as in `synchronize`; the event is alive by the borrow, and the driver keeps
+            // what it needs of it when it is destroyed later. No flags exist.
+            let status = unsafe { (table.cuStreamWaitEvent)(self.handle(), event.handle(), 0) };
+            check(table, "cuStreamWaitEvent", status)
+        })
     }
 
     /// A new event (without timing) at the present end of the stream.
@@ -343,13 +348,16 @@ impl Stream {
     }
 
     /// Lets everything put into this stream from now on wait for what is in `other` now. Costs nothing when they are
-    /// the same stream.
+    /// the same stream. Where this one is being captured, and `other` is not, the host waits, since a graph cannot.
     ///
     /// # Errors
-    /// Whatever the driver says; kind `Forked` in a forked child.
+    /// As [`wait`](Self::wait) and [`synchronize`](Self::synchronize).
     pub fn wait_for(&self, other: &Self) -> Result<()> {
         if self.id() == other.id() {
             return Ok(());
+        }
+        if graph::is_in_ours(self)? && !graph::is_in_ours(other)? {
+            return other.synchronize();
         }
         self.wait(&other.record()?)
     }

@@ -1,10 +1,11 @@
 //! Events that several processes share.
 
-use super::Event;
+use super::{Event, Recorded};
 use crate::device::Device;
 use crate::driver::{check, missing_entry};
 use crate::report::{Counted, Kind};
 use crate::sys::{CUevent, CUipcEventHandle};
+use std::sync::atomic::AtomicU64;
 use ulib_core::{Error, Result};
 
 /// How long a handle of an event is, in bytes.
@@ -57,6 +58,7 @@ impl Event {
         Ok(Self {
             device: device.clone(),
             raw: raw as usize,
+            recorded: AtomicU64::new(Recorded::NEVER),
             _counted: Some(Counted::new(Kind::Event)),
         })
     }

@@ -1,6 +1,7 @@
 //! Capture of a stream: what is put into it is written down instead of run.
 
-use super::kept::{Owners, Registered, Start, number_of};
+use super::kept::Owners;
+use super::open::{Registered, Start, number_of};
 use super::{Graph, Inner};
 use crate::driver::{check, forked, missing_entry};
 use crate::report::{Counted, Kind};
@@ -17,8 +18,8 @@ use ulib_core::{Error, ErrorKind, Result};
 /// forgotten.
 ///
 /// Other threads go on as if there were no capture; what has to wait for the stream, or for the whole device, is refused. Streams
-/// that wait for an event of a captured one become part of the capture, and have to be waited for by it again in the same
-/// way before the end. The capture may end on any thread.
+/// that wait for an event of a captured one become part of the capture until it ends, and what they do has to be waited for by it
+/// again in the same way before the end. The capture may end on any thread.
 ///
 /// What the work uses lives as long as the graph: either it is borrowed ([`reads`](Self::reads), [`writes`](Self::writes)),
 /// so that the compiler sees to it, or given away ([`keep`](Self::keep)). Memory that remembers its uses
@@ -171,13 +172,18 @@ impl<'m> Capture<'m> {
     /// kind `Forked` in a forked child. The stream is captured no more.
     pub fn finish(mut self) -> Result<Graph<'m>> {
         let ended = self.end();
-        let spoilt = |error: Error| match error.kind() {
-            ErrorKind::Driver { code, .. } if *code == INVALIDATED => {
+        let reason = |error: Error| {
+            match *error.kind() {
+            ErrorKind::Driver { code, .. } if code == INVALIDATED => {
                 error.context("a call that no capture allows has spoiled this one")
             }
+            ErrorKind::Driver { code, .. } if code == UNJOINED => error.context(
+                "another stream that became part of the capture has work that the captured one did not wait for before the end",
+            ),
             _ => error,
+        }
         };
-        let raw = ended.map_err(spoilt)?;
+        let raw = ended.map_err(reason)?;
         let inner = Inner {
             device: self.stream.device().clone(),
             raw: raw as usize,
@@ -223,7 +229,8 @@ impl Drop for Capture<'_> {
         if !self.open || forked() {
             return;
         }
-        let spoilt = |error: &Error| matches!(error.kind(), ErrorKind::Driver { code, .. } if *code == INVALIDATED);
+        // Nobody wanted its graph.
+        let spoilt = |error: &Error| matches!(*error.kind(), ErrorKind::Driver { code, .. } if matches!(code, INVALIDATED | UNJOINED));
         let device = self.stream.device().clone();
         // Tried twice: a capture that is not ended is in everybody's way for good.
         let ended = match self.end() {
@@ -246,6 +253,8 @@ impl Drop for Capture<'_> {
 const INVALIDATED: i32 = CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
     .0
     .cast_signed();
+
+const UNJOINED: i32 = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED.0.cast_signed();
 
 impl fmt::Debug for Capture<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

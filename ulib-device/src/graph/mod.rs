@@ -3,24 +3,31 @@
 //! [`Stream::capture`](crate::Stream::capture) writes down, [`Graph::instantiate`] makes ready, [`GraphExec::launch`] starts.
 //! What the work uses lives as long as any of the three: borrowed or given away, see [`Capture`]. Memory that remembers its uses
 //! ([`DeviceBytes`](crate::DeviceBytes), and arrays and textures) is given back when it is dropped, or closed, as soon as no graph
-//! needs it any more.
+//! needs it any more. A capture does nothing with it: each launch is a use of it, on the stream where it is launched.
 #![allow(
     unsafe_code,
     reason = "captures streams, makes, starts and destroys the driver's graphs"
 )]
 
 mod capture;
+mod change;
 mod exec;
+mod fork;
 mod kept;
 mod node;
+mod open;
+mod ready;
 mod retired;
+mod used;
 
 pub use capture::Capture;
 pub(crate) use capture::NoneBegins;
 pub use exec::GraphExec;
-pub use kept::any_capture;
-pub(crate) use kept::{Kept, before_capture_of, capture_of, unless_captured};
+pub(crate) use fork::{is_in_ours, place_of, wait};
+pub(crate) use kept::{InCapture, Kept, capture_of};
 pub use node::{Node, NodeKind};
+pub use open::any_capture;
+pub(crate) use open::{end_outside, is_open, unless_captured};
 pub use retired::let_go;
 
 use crate::device::Device;

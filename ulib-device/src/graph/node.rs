@@ -1,7 +1,7 @@
 //! Single pieces of work of graphs.
 
 use super::Inner;
-use super::kept::ends_of;
+use super::open::ends_of;
 use crate::driver::{check, missing_entry};
 use crate::stream::Stream;
 use crate::sys::{CUgraphNode, CUgraphNodeType};

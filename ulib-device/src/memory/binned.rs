@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use ulib_core::{Error, Result};
 
 use super::bins::{Bins, PoolStatistics, bin_bytes, bin_number};
+use super::order::{On, Use};
 use super::room::{Pool, register_pool, release_pools};
-use super::uses::{On, Use};
 use super::{
     DeviceBytes, DeviceMemoryResource, DriverResource, Fresh, is_out_of_memory, kept, scratch,
 };

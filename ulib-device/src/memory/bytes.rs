@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ulib_core::{Error, Result};
 
+use super::order::{SharedOrder, Ticket};
 use super::room::with_room;
-use super::uses::{Ticket, Uses};
+use super::uses::Uses;
 use super::{DeviceMemoryResource, Fresh, kept};
 use crate::driver::Driver;
 use crate::stream::Lasting;
@@ -43,8 +44,9 @@ enum Owner {
 /// Events are made only when a second stream touches the memory. Every copy and fill of [`crate::copy`] does this by
 /// itself; code that launches kernels queues them in `queue_on`, or calls [`use_on`](Self::use_on) first.
 ///
-/// A graph that it was used by, in a stream captured by [`Stream::capture`], can do so as long as it is there: dropped or closed
-/// before, the memory is given back when the graph is gone.
+/// A capture by [`Stream::capture`] does nothing with the memory, and waits for nobody: each launch of its graph is a use, on the stream
+/// where it is launched. The graph can use it as long as it is there: dropped or closed before, the memory is given back when the
+/// graph is gone.
 ///
 /// It may be dropped on any thread, with or without a current context. While its last use cannot be waited for, as
 /// during some stream captures, the memory is kept, and freed by a later allocation or trim; where that fails twice for
@@ -242,9 +244,12 @@ impl DeviceBytes {
     ) -> Result<R> {
         // Before the lock, which in a forked child may be held by a thread that does not exist there.
         Driver::ready()?;
-        let mut uses = self.uses();
-        *used = Some(uses.add(stream, access)?);
-        queue()
+        self.uses().queue(stream, access, used, queue)
+    }
+
+    /// What a graph needs to make its launches uses of the memory; nothing where there are no bytes.
+    pub(crate) fn order(&self) -> Option<SharedOrder> {
+        (self.len > 0).then(|| self.uses().shared())
     }
 
     /// The host has waited for `stream` after the use `of` on it.

@@ -1,211 +1,70 @@
-//! Which streams use a piece of memory, and how they are ordered.
+//! The uses of a piece of memory: by work that runs, and by captures and their graphs.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use ulib_core::{Error, ErrorKind, Result};
+use ulib_core::{Error, Result};
 
 use super::Access;
-use crate::graph::{Kept, NoneBegins, before_capture_of, capture_of};
-use crate::stream::{Lasting, not_capturing};
-use crate::{Event, Stream};
+use super::order::{Order, SharedOrder, Ticket};
+use crate::Stream;
+use crate::graph::{InCapture, Kept, NoneBegins, capture_of, is_open};
+use crate::stream::not_capturing;
 
-/// The driver's handle of the per-thread default stream.
-const PER_THREAD_HANDLE: usize = 2;
-
-/// With so many streams reading, those that are done are forgotten.
-const MANY_READS: usize = 16;
-
-/// A stream that was used.
+/// What work that runs does with the memory. A graph has to know that as well, for its launches.
 #[derive(Debug)]
-pub(super) struct On {
-    stream: Lasting,
-    /// The stream's identity when it was used: the per-thread default stream has one per thread.
-    id: u64,
+enum Running {
+    Alone(Order),
+    WithGraphs(SharedOrder),
 }
 
-impl On {
-    pub(super) fn new(stream: &Stream) -> Self {
-        Self {
-            stream: stream.into(),
-            id: stream.id(),
-        }
-    }
-
-    /// The stream.
-    pub(super) fn stream(&self) -> &Stream {
-        &self.stream
-    }
-
-    /// Whether it is this stream.
-    pub(super) fn is(&self, stream: &Stream) -> bool {
-        self.id == stream.id() || self.is_handle_of(stream)
-    }
-
-    /// Whether both are wraps of one foreign stream. The stream lives as long as it is remembered here, so the driver
-    /// has not given its handle to another one. The per-thread stream's handle is one for all threads.
-    fn is_handle_of(&self, stream: &Stream) -> bool {
-        self.stream.handle() == stream.handle()
-            && stream.handle() as usize != PER_THREAD_HANDLE
-            && self.stream.device().ordinal() == stream.device().ordinal()
-    }
-
-    /// Whether the handle means another stream on this thread than on the one that used it.
-    fn is_of_another_thread(&self) -> bool {
-        self.stream.id() != self.id
+impl Default for Running {
+    fn default() -> Self {
+        Self::Alone(Order::default())
     }
 }
 
-/// Work on one stream that touches the memory. The event is made only when another stream, or the host, has to wait.
-#[derive(Debug)]
-pub(super) struct Use {
-    pub(super) on: On,
-    /// Recorded on `stream` after its last use of the memory; `None` when not recorded since.
-    after: Option<Event>,
-    /// The capture of ours whose graph does all of it, by the driver's number.
-    capture: Option<u64>,
-}
-
-impl Use {
-    pub(super) fn new(stream: &Stream) -> Self {
-        On::new(stream).into()
-    }
-
-    fn within(stream: &Stream, capture: Option<u64>) -> Self {
-        Self {
-            capture,
-            ..Self::new(stream)
-        }
-    }
-
-    /// Stands for more work on its stream, which is part of that capture.
-    fn again(&mut self, capture: Option<u64>) {
-        self.after = None;
-        if self.capture != capture {
-            self.capture = None;
-        }
-    }
-
-    pub(super) fn is_on(&self, stream: &Stream) -> bool {
-        self.on.is(stream)
-    }
-
-    /// Whether the work has finished; false when the driver does not tell.
-    fn is_finished(&self) -> bool {
-        match &self.after {
-            Some(event) => event.is_done().unwrap_or(false),
-            None => !self.on.is_of_another_thread() && self.on.stream.is_done().unwrap_or(false),
-        }
-    }
-
-    /// Makes later work on `next` wait for this use. A graph cannot wait for work outside it, so the host waits before
-    /// `next` is captured any further; nor can work outside wait for a part of a graph, which is an error of kind `Busy`. Whoever
-    /// launches two graphs orders them.
-    pub(super) fn before(&mut self, next: &Stream) -> Result<()> {
-        let capture = capture_of(next)?.map(|(capture, _)| capture);
-        self.before_in(next, capture)
-    }
-
-    /// [`before`](Self::before) for who knows which capture of ours `next` is part of.
-    fn before_in(&mut self, next: &Stream, capture: Option<u64>) -> Result<()> {
-        if self.is_on(next) {
-            return Ok(());
-        }
-        if capture.is_some() && self.capture.is_some() && self.capture != capture {
-            return Ok(());
-        }
-        let into_graph = next.is_capturing()?;
-        // The default stream is never part of a graph, though it says that it is being captured while it cannot be used.
-        if into_graph && (self.on.stream.is_legacy() || !self.on.stream.is_capturing()?) {
-            return self.synchronize().map_err(cannot_wait);
-        }
-        // What was put into a stream before that was captured, too, is part of no graph.
-        if into_graph && self.capture != capture {
-            if let Some(event) = before_capture_of(&self.on.stream) {
-                return event.synchronize();
+impl Running {
+    fn with<R>(&mut self, work: impl FnOnce(&mut Order) -> R) -> R {
+        match self {
+            Self::Alone(order) => work(order),
+            Self::WithGraphs(order) => {
+                work(&mut order.lock().unwrap_or_else(PoisonError::into_inner))
             }
-            return Err(cannot_wait(Error::busy(
-                "use",
-                "the memory was last used in a stream that is being captured into another graph",
-            )));
-        }
-        if self.after.is_none() {
-            if self.on.is_of_another_thread() {
-                return self.on.stream.device().synchronize();
-            }
-            if !into_graph {
-                not_capturing("use", &self.on.stream)?;
-            }
-            self.after = Some(self.on.stream.record()?);
-        }
-        self.after.as_ref().map_or(Ok(()), |event| next.wait(event))
-    }
-
-    /// Makes the host wait for this use.
-    fn synchronize(&self) -> Result<()> {
-        match self.after.as_ref().map(Event::synchronize) {
-            // The event was recorded into a capture: only the stream knows.
-            Some(Err(error)) if *error.kind() == ErrorKind::Busy => {}
-            Some(waited) => return waited,
-            None => {}
-        }
-        if self.on.is_of_another_thread() {
-            return self.on.stream.device().synchronize();
-        }
-        match self.on.stream.synchronize() {
-            // Work that is part of no graph was there before the capture.
-            Err(busy) if *busy.kind() == ErrorKind::Busy && self.capture.is_none() => {
-                before_capture_of(&self.on.stream).map_or(Err(busy), |event| event.synchronize())
-            }
-            waited => waited,
         }
     }
 
-    /// Whether the end of this use can be marked by an event that stands for work that runs, not for a part of a graph.
-    fn can_be_marked(&self) -> Result<()> {
-        if self.after.is_some() || self.on.is_of_another_thread() {
-            return Ok(());
+    /// [`with`](Self::with), unless a graph is being launched just now.
+    fn with_if_free<R>(&self, work: impl FnOnce(&Order) -> R) -> Option<R> {
+        match self {
+            Self::Alone(order) => Some(work(order)),
+            Self::WithGraphs(order) => order.try_lock().ok().map(|order| work(&order)),
         }
-        not_capturing("free", &self.on.stream)
     }
-}
 
-impl From<On> for Use {
-    fn from(on: On) -> Self {
-        Self {
-            on,
-            after: None,
-            capture: None,
+    fn shared(&mut self) -> SharedOrder {
+        match self {
+            Self::WithGraphs(order) => Arc::clone(order),
+            Self::Alone(order) => {
+                let order = Arc::new(Mutex::new(std::mem::take(order)));
+                *self = Self::WithGraphs(Arc::clone(&order));
+                order
+            }
         }
     }
 }
-
-/// What to do about memory that cannot become part of a graph now.
-fn cannot_wait(error: Error) -> Error {
-    match error.kind() {
-        ErrorKind::Busy => error.context(
-            "the memory is in use in another stream, for which a capture has to wait first: begin the capture after a wait for that \
-             stream, use the memory for the first time in the captured one, or capture a non-blocking stream",
-        ),
-        _ => error,
-    }
-}
-
-/// Which of the uses of a piece of memory it is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ticket(u64);
 
 /// The uses of one piece of memory that later uses may have to wait for.
 ///
-/// Invariant: a stream in `reads` is ordered after `write`, and `reads` never holds the stream of `write`.
+/// A capture does nothing with the memory: what is written down in it comes after what the same capture has written down before, and
+/// each launch of its graph is a use, on the stream where it is launched.
 #[derive(Debug, Default)]
 pub(super) struct Uses {
     /// Whether there was no use yet on the stream that the memory was allocated on, which its owner has: it stands for a write
     /// there, until [`begin`](Self::begin) makes one of it.
     fresh: bool,
-    write: Option<Use>,
-    reads: Vec<Use>,
-    /// How many uses there were so far.
-    count: u64,
+    running: Running,
+    /// Uses by captures, by the driver's numbers for them.
+    captured: Vec<(u64, Order)>,
     /// What keeps what graphs use, of those that use it and do not keep it otherwise.
     graphs: Vec<Weak<Kept>>,
 }
@@ -214,10 +73,14 @@ impl Uses {
     /// The memory becomes usable on `stream`, where it was allocated.
     pub(super) fn allocated_on(stream: &Stream) -> Self {
         let fresh = !stream.is_per_thread();
+        // On another thread it would be another stream.
+        let order = match fresh {
+            true => Order::default(),
+            false => Order::begun_on(stream),
+        };
         Self {
             fresh,
-            // On another thread it would be another stream.
-            write: (!fresh).then(|| Use::new(stream)),
+            running: Running::Alone(order),
             ..Self::default()
         }
     }
@@ -225,35 +88,63 @@ impl Uses {
     /// Remembers the allocation on `stream` as a use; before every other use.
     pub(super) fn begin(&mut self, stream: &Stream) {
         if std::mem::take(&mut self.fresh) {
-            self.write = Some(Use::new(stream));
+            self.running = Running::Alone(Order::begun_on(stream));
         }
     }
 
     /// Whether all of them are on `stream`, on which the memory was allocated.
     pub(super) fn are_on(&self, stream: &Stream) -> bool {
-        self.write
-            .iter()
-            .chain(&self.reads)
-            .all(|one| one.is_on(stream))
+        let all = |order: &Order| order.iter().all(|one| one.is_on(stream));
+        self.running.with_if_free(all).unwrap_or(false)
     }
 
-    /// Orders `next` after the conflicting uses on other streams and remembers it. Answers which use it is.
-    pub(super) fn add(&mut self, next: &Stream, access: Access) -> Result<Ticket> {
-        let graph = capture_of(next)?;
-        let capture = graph.as_ref().map(|(capture, _)| *capture);
-        match access {
-            Access::Read => self.add_read(next, capture),
-            Access::Write => self.add_write(next, capture),
-        }?;
-        if let Some((_, Some(kept))) = graph {
+    /// Calls `queue`, which puts work into `next`, after ordering that behind the conflicting uses on other streams; the use is
+    /// remembered. `ticket` becomes which use it is, of work that runs.
+    pub(super) fn queue<R>(
+        &mut self,
+        next: &Stream,
+        access: Access,
+        ticket: &mut Option<Ticket>,
+        queue: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        if let Some(capture) = capture_of(next)? {
+            self.add_captured(next, access, &capture)?;
+            return queue();
+        }
+        if !self.captured.is_empty() {
+            // Streams of captures that have ended may go.
+            self.captured.retain(|(known, _)| is_open(*known));
+        }
+        // Held until the work is there.
+        self.running.with(|order| {
+            *ticket = Some(order.add(next, access)?);
+            queue()
+        })
+    }
+
+    fn add_captured(&mut self, next: &Stream, access: Access, capture: &InCapture) -> Result<()> {
+        let number = capture.number();
+        let known = self.captured.iter().position(|(known, _)| *known == number);
+        let at = known.unwrap_or_else(|| {
+            self.captured.retain(|(known, _)| is_open(*known));
+            self.captured.push((number, Order::default()));
+            self.captured.len() - 1
+        });
+        self.captured[at].1.add_in_graph(next, access)?;
+        capture.used().note(&self.running.shared(), access);
+        if let Some(kept) = capture.keeper() {
             self.graphs.retain(|known| known.strong_count() > 0);
-            let known = |known: &Weak<Kept>| std::ptr::eq(known.as_ptr(), Arc::as_ptr(&kept));
-            if !self.graphs.iter().any(known) {
-                self.graphs.push(Arc::downgrade(&kept));
+            let is_known = |known: &Weak<Kept>| std::ptr::eq(known.as_ptr(), Arc::as_ptr(kept));
+            if !self.graphs.iter().any(is_known) {
+                self.graphs.push(Arc::downgrade(kept));
             }
         }
-        self.count += 1;
-        Ok(Ticket(self.count))
+        Ok(())
+    }
+
+    /// What a graph needs to make its launches uses of the memory.
+    pub(super) fn shared(&mut self) -> SharedOrder {
+        self.running.shared()
     }
 
     /// What keeps what a graph uses, of one that uses the memory.
@@ -268,86 +159,43 @@ impl Uses {
     /// Forgets what is over since the host has waited for `stream` after the use `of` on it, unless there was another use
     /// meanwhile.
     pub(super) fn waited(&mut self, stream: &Stream, of: Ticket) {
-        if self.count == of.0 {
-            // The write is on that stream, or was ordered before the use.
-            self.write = None;
-            self.reads.retain(|read| !read.is_on(stream));
-        }
+        self.running.with(|order| order.waited(stream, of));
     }
 
-    fn add_read(&mut self, next: &Stream, capture: Option<u64>) -> Result<()> {
-        if let Some(known) = self.reads.iter_mut().find(|known| known.is_on(next)) {
-            known.again(capture);
-            return Ok(());
-        }
-        if let Some(write) = &mut self.write {
-            if write.is_on(next) {
-                write.again(capture);
-                return Ok(());
-            }
-            write.before_in(next, capture)?;
-        }
-        if self.reads.len() >= MANY_READS {
-            self.reads.retain(|read| !read.is_finished());
-        }
-        self.reads.push(Use::within(next, capture));
-        Ok(())
-    }
-
-    fn add_write(&mut self, next: &Stream, capture: Option<u64>) -> Result<()> {
-        if let Some(write) = &mut self.write
-            && self.reads.is_empty()
-            && write.is_on(next)
-        {
-            write.again(capture);
-            return Ok(());
-        }
-        let mut made = Use::within(next, capture);
-        for earlier in self.write.iter_mut().chain(&mut self.reads) {
-            earlier.before_in(next, capture)?;
-            if earlier.is_on(next) {
-                made.again(earlier.capture);
-            }
-        }
-        self.write = Some(made);
-        self.reads.clear();
-        Ok(())
-    }
-
-    /// Whether none has to be waited for.
+    /// Whether none has to be waited for, nor a graph that could use it.
     pub(super) fn are_over(&self) -> bool {
-        !self.fresh && self.write.is_none() && self.reads.is_empty()
+        !self.fresh
+            && self.graphs.iter().all(|graph| graph.strong_count() == 0)
+            && self.running.with_if_free(Order::is_empty).unwrap_or(false)
     }
 
     /// Waits for every use, after which none has to be remembered.
     pub(super) fn synchronize(&mut self) -> Result<()> {
-        for earlier in self.write.iter().chain(&self.reads) {
-            earlier.synchronize()?;
-        }
-        self.write = None;
-        self.reads.clear();
-        Ok(())
+        self.running.with(|order| {
+            for earlier in order.iter() {
+                earlier.synchronize()?;
+            }
+            order.clear();
+            Ok(())
+        })
     }
 
     /// Orders `stream`, on which the memory was allocated, after every use, for the memory to be freed on it. Where an event cannot
     /// be had, or would become part of a graph, the host waits instead; of captures that other threads begin meanwhile none is
     /// spoiled. Returns the first failure that leaves a use unordered.
     pub(super) fn all_before(&mut self, stream: &Stream) -> Result<()> {
-        let mut first: Option<Error> = None;
-        let (mut open, mut none_begins) = (None, None);
-        let others = self.write.iter_mut().chain(&mut self.reads);
-        for earlier in others.filter(|earlier| !earlier.is_on(stream)) {
-            none_begins.get_or_insert_with(NoneBegins::new);
-            let may_wait = open.get_or_insert_with(|| not_capturing("free", stream).is_ok());
-            let ordered = *may_wait
-                && earlier
-                    .can_be_marked()
-                    .and_then(|()| earlier.before(stream))
-                    .is_ok();
-            if !ordered && let Err(error) = earlier.synchronize() {
-                first.get_or_insert(error);
+        self.running.with(|order| {
+            let mut first: Option<Error> = None;
+            let (mut open, mut none_begins) = (None, None);
+            for earlier in order.iter_mut().filter(|earlier| !earlier.is_on(stream)) {
+                none_begins.get_or_insert_with(NoneBegins::new);
+                let may_wait = open.get_or_insert_with(|| not_capturing("free", stream).is_ok());
+                let ordered = *may_wait && earlier.before(stream).is_ok();
+                if !ordered && let Err(error) = earlier.synchronize() {
+                    first.get_or_insert(error);
+                }
             }
-        }
-        first.map_or(Ok(()), Err)
+            first.map_or(Ok(()), Err)
+        })
     }
 }

@@ -6,9 +6,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 use ulib_core::{Error, ErrorKind, Result};
-use ulib_device::LaunchConfig;
 use ulib_device::graph::{Capture, Graph, GraphExec, Node, NodeKind};
 use ulib_device::stream::StreamScope;
+use ulib_device::{Access, LaunchConfig};
 
 use super::arguments::{Whole, instance};
 use super::errors::{IntoCudaResult, fitting, logic};
@@ -374,6 +374,10 @@ impl PyGraphExec {
             // SAFETY: number and sizes of the arguments are checked where the driver tells them, and what they name is kept; that
             // the kernel does with them what it should is what everybody who calls one from Python relies on.
             unsafe { exec.set_kernel_with(node, function.inner(), config, &mut arguments) }?;
+            for owner in needs.owners() {
+                // What kernels do with it is not known.
+                exec.uses_for(node, owner, Access::Read);
+            }
             exec.keep_for(node, (needs, used));
             Ok(())
         })

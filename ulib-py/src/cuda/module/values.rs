@@ -41,6 +41,11 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
+    /// The memory that is used.
+    pub(crate) fn owners(&self) -> &[Arc<DeviceBytes>] {
+        &self.owners
+    }
+
     /// Orders the stream behind what was noted.
     #[allow(unsafe_code, reason = "waits for streams of other libraries")]
     pub(super) fn order(&self, stream: &Stream) -> Result<()> {
