@@ -16,7 +16,9 @@ use super::module::bytes_of;
 use crate::args::{Int, whole};
 use crate::cell::drop_detached;
 
-/// A point in a stream of the current device, to be waited for and timed. ``flags`` are :class:`event_flags`.
+/// A point in a stream of the current device, to be waited for and timed. ``flags`` are :class:`event_flags`. Recorded in a stream that
+/// is being captured, it stands for a point of the graph until it is recorded elsewhere: only streams can wait for it, which become part
+/// of the capture.
 #[pyclass(frozen, weakref, name = "Event", module = "uLib.cuda.driver")]
 pub(crate) struct PyEvent(Mutex<Option<Arc<Event>>>);
 

@@ -135,7 +135,8 @@ impl PyStream {
         py.detach(|| stream.is_done()).cuda()
     }
 
-    /// Lets everything put into the stream from now on wait for the event.
+    /// Lets everything put into the stream from now on wait for the event. One that was recorded in a stream that is being captured takes
+    /// this one into the capture; what it does has to be waited for in the same way before the end.
     fn wait_for_event(&self, py: Python<'_>, evt: &Bound<'_, PyAny>) -> PyResult<()> {
         let evt = instance::<PyEvent>("Stream.wait_for_event", "evt", evt)?.get();
         let (stream, event) = (self.inner()?, evt.inner()?);
