@@ -286,6 +286,11 @@ def test_what_is_wrong_is_said(fake, tmp_path):
     assert not silent, "\n".join(silent)
 
 
+class Unspeakable:
+    def __repr__(self):
+        raise ZeroDivisionError
+
+
 class Gives:
     """An array on a device whose capsule is something else."""
 
@@ -317,6 +322,8 @@ class Gives:
         (lambda t: cuda.memset_d32(t.memory, 1.5, 1), TypeError, "memset_d32: data is 1.5"),
         (lambda t: cuda.Memcpy3D().__setattr__("height", "x"), TypeError, "Memcpy3D: height is 'x'"),
         (lambda t: t.stream.wait_for_event(5), TypeError, "Stream.wait_for_event: evt is 5, which is no Event"),
+        (lambda t: t.event.record(2**63), cuda.LogicError, "Event.record: stream 0x8000000000000000"),
+        (lambda t: t.on_device.fill(Unspeakable()), TypeError, "fill: value is a Unspeakable"),
         (lambda t: t.exec.update(None), TypeError, "GraphExec.update: graph is None, which is no Graph"),
         (lambda t: cuda.SurfaceObject(5), TypeError, "SurfaceObject: array is 5, which is no Array"),
         (lambda t: gpuarray.vec.make_uchar4(300), ValueError, r"make_uchar4: values is \(300,\)"),

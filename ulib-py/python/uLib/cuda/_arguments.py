@@ -15,7 +15,10 @@ def shown(value: Any) -> str:
     """A value in a message, in a readable length; of arrays on a device, whose elements it would take to copy, the class."""
     if hasattr(type(value), "__cuda_array_interface__"):
         return f"a {type(value).__name__}"
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:
+        return f"a {type(value).__name__}"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 

@@ -1,7 +1,7 @@
 //! Which stream a call means.
 
 use pyo3::prelude::*;
-use ulib_core::Result;
+use ulib_core::{Context, Result};
 use ulib_device::{Device, Stream};
 
 use crate::cuda::errors::logic;
@@ -49,18 +49,20 @@ impl On {
             Self::Foreign(handle, Some(owner)) => {
                 // SAFETY: the object that gave the handle keeps its stream alive, and is kept.
                 let stream = unsafe { Stream::from_raw_kept(device, handle, Box::new(owner)) };
-                known(stream)?
+                known(op, stream)?
             }
             Self::Foreign(handle, None) => {
                 // SAFETY: who gives a bare handle vouches for its stream, as the documentation of streams says.
-                known(unsafe { Stream::from_raw(device, handle) })?
+                known(op, unsafe { Stream::from_raw(device, handle) })?
             }
         })
     }
 }
 
 /// A stream that the driver knows: memory remembers the streams that it was used on.
-fn known(stream: Stream) -> Result<Stream> {
-    stream.is_capturing()?;
+fn known(op: &'static str, stream: Stream) -> Result<Stream> {
+    stream
+        .is_capturing()
+        .with_context(|| format!("{op}: stream {:#x}", stream.handle() as usize))?;
     Ok(stream)
 }
