@@ -65,6 +65,30 @@ def test_sizes_of_blocks_and_grids_in_every_form(fake):
     cuda.Context.synchronize()
 
 
+def test_a_block_that_changes_is_read_again(fake):
+    class Size:
+        now = 8
+
+        def __index__(self):
+            return self.now
+
+    size, out = Size(), cuda.mem_alloc(8)
+    changing, listed, same, rest = (size, 1, 1), [8, 1, 1], (8, 1, 1), (2048, 1, 1)
+    function = cuda.module_from_buffer(entry()).get_function("fakecuda_parameters")
+    for block in (changing, changing, same, same, listed, listed, same):
+        function(out, block=block)
+    size.now = listed[0] = 4096
+    for block, shown in ((changing, 4096), (same, None), (listed, 4096), (same, None), (rest, 2048), (rest, 2048)):
+        if shown is None:
+            function(out, block=block)
+            continue
+        with pytest.raises(cuda.LogicError, match=f"block.x is {shown}"):
+            function(out, block=block)
+        with pytest.raises(cuda.LogicError, match=f"grid.y is {1 << 17}"):
+            function(out, block=(1, 1, 1), grid=(1, 1 << 17))
+    cuda.Context.synchronize()
+
+
 def test_launches_go_where_they_are_told(fake):
     import uLib
 

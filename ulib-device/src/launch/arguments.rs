@@ -168,7 +168,6 @@ impl Arguments {
 
     /// Calls `work` with one pointer for each value, good during the call.
     pub(crate) fn with_pointers<R>(&mut self, work: impl FnOnce(&mut [*mut c_void]) -> R) -> R {
-        let places = (self.first, core::mem::take(&mut self.more));
         let words = if self.spilled.is_empty() {
             &mut self.inline[..]
         } else {
@@ -179,16 +178,14 @@ impl Arguments {
         let pointer = |value: &Value| start.wrapping_add(value.at as usize).cast::<c_void>();
         if self.count <= VALUES {
             let mut pointers = [core::ptr::null_mut(); VALUES];
-            for (slot, place) in pointers.iter_mut().zip(&places.0[..self.count]) {
+            for (slot, place) in pointers.iter_mut().zip(&self.first[..self.count]) {
                 *slot = pointer(place);
             }
             work(&mut pointers[..self.count])
         } else {
             let mut pointers: Vec<*mut c_void> =
-                places.0.iter().chain(&places.1).map(pointer).collect();
-            let result = work(&mut pointers);
-            self.more = places.1;
-            result
+                self.first.iter().chain(&self.more).map(pointer).collect();
+            work(&mut pointers)
         }
     }
 }

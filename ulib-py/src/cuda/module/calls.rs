@@ -1,13 +1,13 @@
 //! Launches of a [`Function`]: plain, prepared, and of arguments that are packed already.
 #![allow(unsafe_code, reason = "launches kernels of the caller")]
 
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyInt, PyList, PyTuple};
 use ulib_core::Result;
 use ulib_device::graph::any_capture;
 use ulib_device::launch::{Arguments, Shape, launch_with};
@@ -30,10 +30,38 @@ pub(super) struct Call<'a, 'py> {
     pub(super) texrefs: Option<&'a Bound<'py, PyAny>>,
 }
 
+/// The tuple of numbers that the last call said for a grid or a block, and its numbers: most programs say the same tuple again and
+/// again.
+#[derive(Default)]
+pub(super) struct Said(Mutex<Option<(Py<PyTuple>, [u32; 3])>>);
+
+impl Said {
+    fn extents(&self, what: &str, given: &Bound<'_, PyAny>) -> PyResult<[u32; 3]> {
+        // Held for a moment only.
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, sizes)) = &*lock()
+            && known.is(given)
+        {
+            return Ok(*sizes);
+        }
+        let sizes = extents(what, given)?;
+        // Of these the numbers never change.
+        if let Ok(tuple) = given.cast_exact::<PyTuple>()
+            && tuple
+                .iter_borrowed()
+                .all(|item| item.is_exact_instance_of::<PyInt>())
+        {
+            let before = lock().replace((tuple.clone().unbind(), sizes));
+            drop(before);
+        }
+        Ok(sizes)
+    }
+}
+
 impl Call<'_, '_> {
     fn config(&self, function: &Function) -> PyResult<LaunchConfig> {
         let block = match self.block.filter(|block| !block.is_none()) {
-            Some(block) => extents("block", block)?,
+            Some(block) => function.last_block.extents("block", block)?,
             None => function
                 .usual_block()
                 .ok_or_else(|| PyValueError::new_err("must specify block size: block=(x, y, z)"))?,
@@ -42,7 +70,7 @@ impl Call<'_, '_> {
             grid: self
                 .grid
                 .filter(|grid| !grid.is_none())
-                .map_or(Ok([1; 3]), |grid| extents("grid", grid))?,
+                .map_or(Ok([1; 3]), |grid| function.last_grid.extents("grid", grid))?,
             block,
             shared_bytes: shared_bytes(self.shared)?,
         })
@@ -81,7 +109,6 @@ impl Function {
         }
         self.use_references(py, call.texrefs, stream)?;
         let kept = any_capture().then(|| Object::new(args.as_any()));
-        let needs = Arc::new(needs);
         let on = On::of("launch", stream)?;
         for handler in &handlers {
             handler.call_method1(py, intern!(py, "pre_call"), (stream,))?;
@@ -119,17 +146,20 @@ impl Function {
         config: LaunchConfig,
         shape: Shape,
         arguments: &mut Arguments,
-        (needs, args): (Arc<Needs>, Option<Object>),
+        (needs, args): (Needs, Option<Object>),
     ) -> Result<()> {
-        let mut queue = || {
+        let mut queue = |needs: &Needs| {
             needs.order(stream)?;
             // SAFETY: number, sizes and kinds of the arguments are checked as far as they are known; that the kernel does with them
             // what it should is what everybody who calls one from Python relies on.
             unsafe { launch_with(&self.function, stream, config, shape, arguments) }
         };
-        let Some(args) = args else { return queue() };
-        let args = token(stream, Keeper::Object(args))?;
-        stream.queue_kept(|| (self.function.clone(), Arc::clone(&needs), args), queue)
+        let Some(args) = args else {
+            return queue(&needs);
+        };
+        let (args, needs) = (token(stream, Keeper::Object(args))?, Arc::new(needs));
+        let keep = || (self.function.clone(), Arc::clone(&needs), args);
+        stream.queue_kept(keep, || queue(&needs))
     }
 
     /// Refuses what has to wait for the kernel, in a stream that nobody can wait for now.
@@ -214,7 +244,6 @@ impl Function {
         (needs, kept): (Needs, Option<Object>),
     ) -> PyResult<Stream> {
         self.use_references(py, None, call.stream)?;
-        let needs = Arc::new(needs);
         let (on, shape) = (On::of("launch", call.stream)?, call.shape);
         py.detach(|| {
             let stream = on.stream("launch", self.function.device())?;

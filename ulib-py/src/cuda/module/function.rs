@@ -10,7 +10,7 @@ use ulib_device::Stream;
 use ulib_device::launch::Shape;
 use ulib_device::sys::{CUfunc_cache, CUfunction_attribute};
 
-use super::calls::{Call, check_reference, extents, references_in};
+use super::calls::{Call, Said, check_reference, extents, references_in};
 use super::modules::{References, bytes_of};
 use super::prepared::{Prepared, PreparedTime};
 use crate::args::{Int, shown, whole};
@@ -49,6 +49,8 @@ pub(crate) struct Function {
     pub(super) references: Mutex<Vec<Py<PyAny>>>,
     /// The block of calls that say none.
     usual_block: Mutex<Option<[u32; 3]>>,
+    pub(super) last_grid: Said,
+    pub(super) last_block: Said,
     /// Those of its module, which are used where something is bound to them.
     pub(super) of_module: Py<References>,
 }
@@ -60,6 +62,8 @@ impl Function {
             prepared: Mutex::new(None),
             references: Mutex::default(),
             usual_block: Mutex::new(None),
+            last_grid: Said::default(),
+            last_block: Said::default(),
             of_module,
         }
     }

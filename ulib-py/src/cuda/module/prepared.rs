@@ -177,10 +177,11 @@ fn refused(index: usize, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
 fn check_integer(index: usize, value: &Bound<'_, PyAny>, scalar: Scalar) -> PyResult<()> {
     let unsigned = matches!(scalar, Scalar::Unsigned(_));
     if value.is_exact_instance_of::<PyInt>() {
-        // One that is too large is refused later, or is not negative.
-        return match value.extract::<i64>() {
-            Ok(..0) if unsigned => Err(refused(index, value, "an integer of 0 or more")),
-            _ => Ok(()),
+        // One that is too large is refused later.
+        return if unsigned && matches!(value.extract::<i64>(), Ok(..0)) {
+            Err(refused(index, value, "an integer of 0 or more"))
+        } else {
+            Ok(())
         };
     }
     let Some(whole) = value.getattr_opt(intern!(value.py(), "__index__"))? else {

@@ -206,14 +206,15 @@ fn push(
     arguments: &mut Arguments,
     needs: &mut Needs,
 ) -> PyResult<()> {
+    // First what is known by its exact class.
+    if let Some(done) = python_number(place, object, arguments) {
+        return done;
+    }
     if let Some(slot) = ours(object) {
         let bytes = slot.bytes()?;
         arguments.push(&bytes.ptr().to_ne_bytes());
         needs.owners.push(bytes);
         return place.check_address(object);
-    }
-    if let Some(done) = python_number(place, object, arguments) {
-        return done;
     }
     if let Ok(texture) = object.cast::<PyTexture>() {
         let texture = texture.get().texture()?;
