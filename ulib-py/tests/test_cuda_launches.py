@@ -299,7 +299,7 @@ def test_a_block_for_calls_that_say_none(fake):
         (lambda f, out: f.param_set_texref("tex"), TypeError, "the texture reference is 'tex'"),
         (lambda f, out: f.prepare("P").prepared_call(1, 1, out, shared_size=-1), cuda.LogicError, "shared is -1"),
         (lambda f, out: f.prepare("P").prepared_call(1, 1, out, shared_size=2**40), cuda.LogicError, "shared is 1099511627776"),
-        (lambda f, out: f.set_attribute(8, 2**31), cuda.LogicError, "value is 2147483648, which is out of range"),
+        (lambda f, out: f.set_attribute(8, 2**31), cuda.LogicError, "value is 2147483648, which is more than 32 bits hold"),
         (lambda f, out: f.get_attribute("regs"), TypeError, "expected a function_attribute or a number, got 'regs'"),
         (lambda f, out: f.get_attribute(-1), cuda.LogicError, "-1 is no attribute"),
         (lambda f, out: f.max_active_blocks_per_multiprocessor(-1), cuda.LogicError, "block_size is -1"),

@@ -14,7 +14,8 @@ use super::calls::{Call, Said, check_reference, extents, references_in};
 use super::modules::{References, bytes_of};
 use super::prepared::{Prepared, PreparedTime};
 use crate::args::{Int, shown, whole};
-use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::cuda::arguments::Whole;
+use crate::cuda::errors::{IntoCudaResult, fitting, logic};
 
 /// Attributes by the names that PyCUDA has for them, and newer ones.
 const ATTRIBUTES: &[(&str, u32)] = &[
@@ -101,7 +102,7 @@ impl Function {
     ///
     /// It returns when the kernel is queued; with an ``Out`` or ``InOut`` among the arguments, when the array is there. With
     /// ``time_kernel`` it waits for the kernel and returns the seconds it took.
-    #[pyo3(signature = (*args, block=None, grid=None, stream=None, shared=Int(0), texrefs=None, time_kernel=false, cooperative=false, cluster=None, **unknown))]
+    #[pyo3(signature = (*args, block=None, grid=None, stream=None, shared=None, texrefs=None, time_kernel=false, cooperative=false, cluster=None, **unknown))]
     #[allow(clippy::too_many_arguments, reason = "PyCUDA's own")]
     fn __call__<'py>(
         &self,
@@ -110,7 +111,7 @@ impl Function {
         block: Option<&Bound<'py, PyAny>>,
         grid: Option<&Bound<'py, PyAny>>,
         stream: Option<&Bound<'py, PyAny>>,
-        shared: Int,
+        shared: Option<Whole>,
         texrefs: Option<&Bound<'py, PyAny>>,
         time_kernel: bool,
         cooperative: bool,
@@ -127,7 +128,7 @@ impl Function {
             grid,
             block,
             stream,
-            shared,
+            shared: shared.map_or(Ok(Int(0)), |shared| shared.of("launch", "shared"))?,
             shape: Shape {
                 cooperative,
                 cluster: cluster
@@ -236,9 +237,10 @@ impl Function {
         grid: &Bound<'_, PyAny>,
         block: &Bound<'_, PyAny>,
         buf: &Bound<'_, PyAny>,
-        shared: Int,
+        shared: Whole,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
+        let shared = shared.of("launch", "shared")?;
         let packed = bytes_of("launch: buf", buf)?;
         self.launch_packed(py, &prepared(grid, block, stream, shared), &packed)
     }
@@ -265,10 +267,10 @@ impl Function {
         &self,
         py: Python<'_>,
         attribute: &Bound<'_, PyAny>,
-        value: Int,
+        value: Whole,
     ) -> PyResult<()> {
         let attribute = attribute_of(attribute)?;
-        let value = counted("set_attribute: value", value)?;
+        let value = fitting("set_attribute", "value", value)?;
         py.detach(|| self.function.set_attribute(attribute, value))
             .cuda()
     }
@@ -288,11 +290,19 @@ impl Function {
     fn max_active_blocks_per_multiprocessor(
         &self,
         py: Python<'_>,
-        block_size: Int,
+        block_size: Whole,
         #[pyo3(from_py_with = whole)] dynamic_smem_size: i128,
     ) -> PyResult<u32> {
-        let block_size = counted("block_size", block_size)?;
-        let dynamic_smem_size = counted("dynamic_smem_size", Int(dynamic_smem_size))?;
+        let block_size = fitting(
+            "max_active_blocks_per_multiprocessor",
+            "block_size",
+            block_size,
+        )?;
+        let dynamic_smem_size = fitting(
+            "max_active_blocks_per_multiprocessor",
+            "dynamic_smem_size",
+            Int(dynamic_smem_size),
+        )?;
         py.detach(|| {
             self.function
                 .blocks_per_multiprocessor(block_size, dynamic_smem_size)
@@ -308,8 +318,16 @@ impl Function {
         #[pyo3(from_py_with = whole)] dynamic_smem_size: i128,
         #[pyo3(from_py_with = whole)] block_size_limit: i128,
     ) -> PyResult<(u32, u32)> {
-        let dynamic_smem_size = counted("dynamic_smem_size", Int(dynamic_smem_size))?;
-        let block_size_limit = counted("block_size_limit", Int(block_size_limit))?;
+        let dynamic_smem_size = fitting(
+            "max_potential_block_size",
+            "dynamic_smem_size",
+            Int(dynamic_smem_size),
+        )?;
+        let block_size_limit = fitting(
+            "max_potential_block_size",
+            "block_size_limit",
+            Int(block_size_limit),
+        )?;
         py.detach(|| {
             self.function
                 .best_block(dynamic_smem_size, block_size_limit)
@@ -390,11 +408,6 @@ fn prepared<'a, 'py>(
         shape: Shape::default(),
         texrefs: None,
     }
-}
-
-/// A number as the driver takes it.
-fn counted<T: TryFrom<i128>>(what: &str, number: Int) -> PyResult<T> {
-    T::try_from(number.0).map_err(|_| logic(format!("{what} is {number}, which is out of range")))
 }
 
 fn attribute_of(attribute: &Bound<'_, PyAny>) -> PyResult<CUfunction_attribute> {
