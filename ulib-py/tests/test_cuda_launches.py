@@ -268,8 +268,23 @@ def test_arguments_that_are_packed_already(fake):
         got = np.zeros(24, np.uint8)
         cuda.memcpy_dtoh(got, out)
         assert got[8] == 7 and struct.unpack("d", got[16:]) == (1.5,)
-    with pytest.raises(cuda.LogicError, match="takes at least 24 bytes of arguments, and got 23"):
+    with pytest.raises(cuda.LogicError, match="launch: buf has 23 bytes, and the arguments of kernel fakecuda_parameters 24"):
         function._launch_kernel((1, 1), (1, 1, 1), packed[:23], 0, None)
+    for length in (0, 8, 25, 32, 1000):
+        with pytest.raises(cuda.LogicError, match=f"launch: buf has {length} bytes, and the arguments of kernel fakecuda_parameters 24"):
+            function._launch_kernel((1, 1), (1, 1, 1), (packed + bytes(1000))[:length], 0, None)
+    # A struct of C ends where the next one may begin.
+    short = kernel(".u32 a")
+    for length, fits in ((11, False), (12, True), (13, False), (16, True), (17, False), (24, False)):
+        buf = struct.pack("QI", int(out), 9).ljust(24, b"\0")[:length]
+        if fits:
+            short._launch_kernel((1, 1), (1, 1, 1), buf, 0, None)
+            continue
+        with pytest.raises(cuda.LogicError, match=f"launch: buf has {length} bytes, and the arguments of kernel fakecuda_parameters 12"):
+            short._launch_kernel((1, 1), (1, 1, 1), buf, 0, None)
+    nothing = cuda.module_from_buffer(NOTHING.encode()).get_function("nothing")
+    with pytest.raises(cuda.LogicError, match="launch: buf has 8 bytes, and the arguments of kernel nothing 0"):
+        nothing._launch_kernel((1, 1), (1, 1, 1), bytes(8), 0, None)
     with pytest.raises(TypeError, match="launch: buf is 5, expected bytes"):
         function._launch_kernel((1, 1), (1, 1, 1), 5, 0, None)
 

@@ -11,6 +11,7 @@ use pyo3::types::{PyInt, PyList, PyTuple};
 use ulib_core::Result;
 use ulib_device::graph::any_capture;
 use ulib_device::launch::{Arguments, Shape, launch_with};
+use ulib_device::module::Parameter;
 use ulib_device::{LaunchConfig, Stream};
 
 use super::function::Function;
@@ -219,16 +220,26 @@ impl Function {
                 "kernel {name}: where its parameters lie is not known for this program and driver"
             ))
         })?;
+        let end = |parameter: &Parameter| parameter.offset + parameter.size;
+        let size = parameters.iter().map(end).max().unwrap_or(0);
+        // A struct of C has as much behind its last member as brings the next struct to its place.
+        let aligned = parameters
+            .iter()
+            .map(|parameter| 1 << parameter.size.trailing_zeros().min(4))
+            .max()
+            .unwrap_or(1);
+        if packed.len() != size && packed.len() != size.next_multiple_of(aligned) {
+            return Err(logic(format!(
+                "launch: buf has {} bytes, and the arguments of kernel {name} {size}",
+                packed.len()
+            )));
+        }
         let mut arguments = Arguments::new();
         for parameter in parameters {
-            let end = parameter.offset + parameter.size;
-            let value = packed.get(parameter.offset..end).ok_or_else(|| {
-                logic(format!(
-                    "kernel {name} takes at least {end} bytes of arguments, and got {}",
-                    packed.len()
-                ))
-            })?;
-            arguments.push(value);
+            // Its place is inside, by the sizes above.
+            if let Some(value) = packed.get(parameter.offset..end(parameter)) {
+                arguments.push(value);
+            }
         }
         let kept = any_capture().then(|| Object::new(PyTuple::empty(py).as_any()));
         self.launch_in(py, call, config, &mut arguments, (Needs::default(), kept))
