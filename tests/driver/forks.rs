@@ -309,7 +309,7 @@ fn a_captured_stream_waits_for_work_of_other_streams() {
 
 /// What the driver itself says, without this crate's refusals.
 #[test]
-fn the_driver_tells_nothing_of_an_event_of_a_capture() {
+fn the_driver_tells_nothing_of_an_event_of_a_capture_that_has_ended() {
     let Some(_turn) = common::gpu() else { return };
     let stream = Stream::non_blocking(&device()).unwrap();
     let event = Event::new(&device()).unwrap();
@@ -326,6 +326,7 @@ fn the_driver_tells_nothing_of_an_event_of_a_capture() {
             (table.cuEventSynchronize)(event.handle()).0,
         ]
     };
-    assert_eq!(answers, [907, 907]);
+    // That the values are wrong.
+    assert_eq!(answers, [1, 1]);
     drop(graph);
 }

@@ -269,12 +269,16 @@ impl State {
         Ok(())
     }
 
-    /// Refuses to tell how far an event of a capture is, which also spoils the capture, if it is in progress.
+    /// Refuses to tell how far an event of a capture is, which also spoils the capture, if it is in progress. Of one that has ended the
+    /// event is no more than a wrong value.
     pub(crate) fn refuse_captured_event(&mut self, event: u64) -> Outcome {
         let event = self.events.get(&event).ok_or(code::INVALID_HANDLE)?;
         let Some(number) = event.captured.as_ref().map(|place| place.capture) else {
             return Ok(());
         };
+        if !self.captures.contains_key(&number) {
+            return Err(code::INVALID_VALUE);
+        }
         self.spoil_capture(number);
         Err(code::CAPTURED_EVENT)
     }
