@@ -109,6 +109,62 @@ fn waiting_for_oneself_costs_nothing() {
 }
 
 #[test]
+fn the_default_stream_and_another_one_wait_for_each_other() {
+    let Some(turn) = common::gpu() else { return };
+    let memory = Memory::new(&device(), 1 << 20);
+    let legacy = Stream::legacy(&device());
+    for other in [Stream::new(&device()), Stream::non_blocking(&device())] {
+        let other = other.unwrap();
+        for value in 1..20 {
+            memory.fill(value, &legacy);
+            other.wait_for(&legacy).unwrap();
+            assert_eq!(memory.first_byte(&other), value);
+            memory.fill(value + 100, &other);
+            legacy.wait_for(&other).unwrap();
+            assert_eq!(memory.first_byte(&legacy), value + 100);
+        }
+    }
+    drop((memory, turn));
+}
+
+#[test]
+fn waiting_for_the_default_stream_costs_nothing_where_the_driver_does() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    let legacy = Stream::legacy(&device());
+    let (with, beside) = (
+        Stream::new(&device()).unwrap(),
+        Stream::non_blocking(&device()).unwrap(),
+    );
+    session.reset_counts();
+    with.wait_for(&legacy).unwrap();
+    legacy.wait_for(&with).unwrap();
+    assert_eq!(session.total_calls(), 0);
+    beside.wait_for(&legacy).unwrap();
+    legacy.wait_for(&beside).unwrap();
+    assert_eq!(session.count("cuStreamWaitEvent"), 2);
+}
+
+#[test]
+fn a_wait_for_the_default_stream_spoils_no_capture() {
+    let Some(_turn) = common::gpu() else { return };
+    let legacy = Stream::legacy(&device());
+    let memory = Memory::new(&device(), 64);
+    memory.fill(1, &legacy);
+    let captured = Stream::new(&device()).unwrap();
+    let capture = captured.capture().unwrap();
+    let beside = Stream::non_blocking(&device()).unwrap();
+    beside.wait_for(&legacy).unwrap();
+    captured.wait_for(&legacy).unwrap();
+    assert_eq!(memory.first_byte(&beside), 1);
+    memory.fill(2, &captured);
+    let mut graph = capture.finish().unwrap().instantiate().unwrap();
+    graph.launch(&beside).unwrap();
+    assert_eq!(memory.first_byte(&beside), 2);
+}
+
+#[test]
 fn a_stream_may_wait_for_another_device() {
     let Some(_session) = common::fake_only() else {
         return;

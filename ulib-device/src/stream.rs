@@ -64,6 +64,8 @@ struct Inner {
     owned: bool,
     /// Whether nobody outside this crate ever sees it, so that nobody captures it.
     private: bool,
+    /// Whether it is known that the driver orders it with the default stream.
+    blocking: bool,
     /// What keeps a stream alive that was made elsewhere.
     owner: Option<Box<dyn Any + Send + Sync>>,
     /// Of those made here for others.
@@ -189,7 +191,7 @@ impl Stream {
         owned: bool,
         owner: Option<Box<dyn Any + Send + Sync>>,
     ) -> Self {
-        Self::from_parts(device, raw, owned, false, owner)
+        Self::from_parts(device, raw, owned, false, raw == PER_THREAD, owner)
     }
 
     fn from_parts(
@@ -197,6 +199,7 @@ impl Stream {
         raw: usize,
         owned: bool,
         private: bool,
+        blocking: bool,
         owner: Option<Box<dyn Any + Send + Sync>>,
     ) -> Self {
         let id = match raw {
@@ -209,6 +212,7 @@ impl Stream {
             id,
             owned,
             private,
+            blocking,
             owner,
             _counted: (owned && !private).then(|| Counted::new(Kind::Stream)),
         }))
@@ -227,7 +231,15 @@ impl Stream {
             (device.table().cuStreamCreateWithPriority)(&raw mut raw, flags.0 as c_uint, priority)
         };
         check(device.table(), "cuStreamCreateWithPriority", status)?;
-        Ok(Self::from_parts(device, raw as usize, true, private, None))
+        let blocking = flags == CUstream_flags::CU_STREAM_DEFAULT;
+        Ok(Self::from_parts(
+            device,
+            raw as usize,
+            true,
+            private,
+            blocking,
+            None,
+        ))
     }
 
     /// The device the work runs on.
@@ -350,7 +362,8 @@ impl Stream {
     }
 
     /// Lets everything put into this stream from now on wait for what is in `other` now. Costs nothing when they are
-    /// the same stream. Where this one is being captured, and `other` is not, the host waits, since a graph cannot.
+    /// the same stream, or when the driver orders them as it does the default stream with those from [`new`](Self::new). Where this one
+    /// is being captured, and `other` is not, the host waits, since a graph cannot.
     ///
     /// # Errors
     /// As [`wait`](Self::wait) and [`synchronize`](Self::synchronize).
@@ -359,7 +372,17 @@ impl Stream {
             return Ok(());
         }
         if graph::is_in_ours(self)? && !graph::is_in_ours(other)? {
-            return other.synchronize();
+            return graph::end_outside(other)?.synchronize();
+        }
+        let one_device = self.device() == other.device();
+        if one_device
+            && (self.is_legacy() && other.0.blocking || self.0.blocking && other.is_legacy())
+        {
+            return Ok(());
+        }
+        // A mark in the default stream would break the captures that it waits for.
+        if other.is_legacy() {
+            return self.wait(&*graph::end_outside(other)?);
         }
         self.wait(&other.record()?)
     }

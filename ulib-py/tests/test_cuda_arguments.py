@@ -145,6 +145,26 @@ def test_addresses_of_all_kinds(fake):
         sent(function, memory, size=16)
 
 
+def test_work_waits_for_the_stream_that_an_array_names(fake):
+    memory, function = cuda.mem_alloc(64), kernel(".u64 x")
+    beside, ordered, producer = cuda.Stream(cuda.stream_flags.NON_BLOCKING), cuda.Stream(), cuda.Stream()
+    uses = {
+        "kernel": lambda array, stream: function(int(memory), array, block=(1, 1, 1), stream=stream),
+        "copy": lambda array, stream: cuda.memcpy_dtod_async(int(memory) + 32, array, 16, stream),
+        "fill": lambda array, stream: cuda.memset_d8_async(array, 1, 16, stream),
+    }
+    # The default stream waits itself for all but those beside it.
+    for named, waiting in ((None, ""), (1, "beside"), (producer.handle, "beside ordered None")):
+        array = OnDevice(int(memory), stream=named)
+        array.__cuda_array_interface__["strides"] = None
+        for name, use in uses.items():
+            for stream_name, stream in (("beside", beside), ("ordered", ordered), ("None", None)):
+                before = fake.count("cuStreamWaitEvent")
+                use(array, stream)
+                waits = fake.count("cuStreamWaitEvent") - before
+                assert waits == (stream_name in waiting.split()), (name, named, stream_name)
+
+
 def test_managed_arrays_and_their_views_go_by_address(fake):
     array = cuda.managed_zeros((4, 6), np.float32, mem_flags=cuda.mem_attach_flags.GLOBAL)
     function = kernel(".u64 x")

@@ -243,7 +243,7 @@ impl Located<'_> {
         // SAFETY: the protocol promises that a number in `stream` is a stream of the array's context
         // that lives as long as the array, whose owner `array` borrows.
         let producer = unsafe { Stream::from_raw(&self.device, handle) };
-        current.wait(&producer.record()?)
+        current.wait_for(&producer)
     }
 }
 

@@ -260,7 +260,7 @@ impl Pointer {
 
     /// The stream on which its producer works, where it says so.
     pub(super) fn after(&self) -> Option<usize> {
-        self.after.filter(|&stream| stream > 1)
+        self.after
     }
 
     /// The device: the allocation's own, else the one that calls of this thread are about.

@@ -111,8 +111,7 @@ fn push_described(
     arguments: &mut Arguments,
     needs: &mut Needs,
 ) -> PyResult<()> {
-    let after = array.stream.filter(|&stream| stream > 1);
-    needs.after.extend(after);
+    needs.after.extend(array.stream);
     arguments.push(&array.address.to_ne_bytes());
     place.check_address(object)
 }
