@@ -238,6 +238,13 @@ def test_strings_of_types(fake):
     three.prepare("P 2I I")
     struct_of_12 = kernel(".align 4 .b8 s[12]")
     struct_of_12.prepare("P12s").prepared_call((1, 1), (1, 1, 1), cuda.mem_alloc(20), np.arange(3, dtype=np.int32))
+    memory, got = cuda.mem_alloc(20), np.empty(20, np.uint8)
+    struct_of_12.prepared_call((1, 1), (1, 1, 1), memory, struct.pack("<3i", 5, -6, 7))
+    cuda.memcpy_dtoh(got, memory)
+    assert struct.unpack("<3i", got[8:]) == (5, -6, 7)
+    for wrong in (b"", bytes(11), bytes(13)):
+        with pytest.raises(cuda.LogicError, match=rf"#1 \(0-based\) .* has 12 bytes, and the void given for it {len(wrong)}"):
+            struct_of_12.prepared_call((1, 1), (1, 1, 1), memory, wrong)
     struct_of_12.prepare("Ps")
     cuda.Context.synchronize()
     for types, message in (

@@ -139,6 +139,15 @@ impl Prepared {
                     .import(intern!(py, "numpy"))?
                     .getattr(intern!(py, "uint64"))?
                     .cast_into::<PyType>()?,
+                // As `struct` has them.
+                Kind::Struct(_) if value.is_instance_of::<PyBytes>() => {
+                    let void = py
+                        .import(intern!(py, "numpy"))?
+                        .getattr(intern!(py, "void"))?;
+                    let made = made.get_or_insert_with(|| values.iter().take(index).collect());
+                    made.push(void.call1((&value,))?);
+                    continue;
+                }
                 _ => {
                     if let Some(made) = &mut made {
                         made.push(value.to_owned());

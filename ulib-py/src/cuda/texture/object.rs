@@ -35,7 +35,8 @@ use crate::cuda::memory::pointer::Pointer;
 /// ``address_mode`` is one value of ``address_mode``, or one for each axis; ``normalized_float`` reads integers of 8 and 16 bits as
 /// floats up to 1. ``view_format``, of ``resource_view_format``, takes the bytes of an array's texels for other numbers or for compressed
 /// blocks; ``view_levels`` and ``view_layers`` are the first and the last one that are seen. The texture keeps what it reads, and is
-/// destroyed after the kernels, and with the graphs, that use it.
+/// destroyed after the kernels, and with the graphs, that use it. Of an array of another library it is the program that orders kernels
+/// behind the work which that library has queued.
 #[pyclass(frozen, weakref, name = "TextureObject", module = "uLib.cuda.driver")]
 pub(crate) struct PyTexture(Held<Texture>);
 
