@@ -7,11 +7,25 @@ use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyFloat, PyInt, PyString};
 use ulib_core::{Error, ErrorKind, Result};
 
 use crate::errors::{IntoPyResult, shortened};
 use crate::items::triple;
+
+/// An attribute that most objects do not have. Unlike with `getattr_opt` no exception is made and thrown away for those, which takes
+/// longer than all else.
+pub(crate) fn attribute<'py>(
+    object: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyString>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    static GETATTR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let getattr = GETATTR.import(object.py(), "builtins", "getattr")?;
+    // No attribute is the function itself.
+    let found = getattr.call1((object, name, getattr))?;
+    Ok((!found.is(getattr)).then_some(found))
+}
 
 /// A Python integer of any size, to be judged by the operation that gets it, which then can name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -213,6 +213,26 @@ def test_memory_of_a_launch_is_kept_until_it_has_run(fake):
     stream.Synchronize()
 
 
+def test_an_array_may_get_its_allocation_late(fake):
+    """Objects of one class with it and without: the memory of the one is noted as used nevertheless."""
+
+    class Late:
+        def __init__(self, address):
+            self.__cuda_array_interface__ = {"data": (address, False), "shape": (2,), "typestr": "<f4", "version": 3}
+
+    function = cuda.module_from_buffer(entry()).get_function("fakecuda_parameters")
+    block, pool = cuda.mem_alloc(8), cuda.DeviceMemoryPool()
+    busy, other = cuda.Stream(cuda.stream_flags.NON_BLOCKING), cuda.Stream(cuda.stream_flags.NON_BLOCKING)
+    for _ in range(3):
+        function(Late(int(block)), block=(1, 1, 1), stream=busy)
+    late = Late(int(block))
+    late.gpudata = pool.allocate(8)
+    function(late, block=(1, 1, 1), stream=busy)
+    before = fake.count("cuStreamWaitEvent")
+    cuda.memset_d8_async(late.gpudata, 0, 8, other)
+    assert fake.count("cuStreamWaitEvent") == before + 1
+
+
 def test_functions_are_called_from_many_threads(fake):
     function = kernel(".u64 x")
     failures = []

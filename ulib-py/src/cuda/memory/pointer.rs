@@ -15,7 +15,7 @@ use super::device::DeviceAllocation;
 use super::ipc::IPCMemoryHandle;
 use super::pools::PooledDeviceAllocation;
 use super::slot::Slot;
-use crate::args::{Int, shown};
+use crate::args::{Int, attribute, shown};
 use crate::cuda::current;
 use crate::cuda::errors::{logic, to_cuda};
 use crate::cuda::kept::Object;
@@ -122,7 +122,7 @@ impl Pointer {
         if let Some(array) = Self::in_array(op, what, object)? {
             return Ok(array);
         }
-        if let Some(data) = object.getattr_opt(intern!(py, "gpudata"))? {
+        if let Some(data) = attribute(object, intern!(py, "gpudata"))? {
             if data.is_none() {
                 return Ok(Self::plain(0, Some(0)));
             }

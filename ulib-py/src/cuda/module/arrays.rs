@@ -1,7 +1,6 @@
 //! Arguments that are structs, arrays, or addresses of memory.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -11,6 +10,7 @@ use ulib_device::memory::managed_range;
 use ulib_device::module::ParameterKind;
 
 use super::values::{Needs, Place};
+use crate::args::attribute;
 use crate::cuda::errors::logic;
 use crate::cuda::memory::pointer::{Pointer, allocation_of};
 use crate::interop::described::{Described, Reader};
@@ -89,9 +89,6 @@ pub(super) fn push_array(
     push_bytes(place, object, arguments)
 }
 
-/// Classes whose objects lately had no `gpudata`, by their addresses: to look for what is not there takes longer than all else.
-static WITHOUT: [AtomicUsize; 16] = [const { AtomicUsize::new(0) }; 16];
-
 /// What an array of somebody else says of itself.
 fn described<'py>(
     place: &Place<'_>,
@@ -124,14 +121,7 @@ pub(super) fn push_address(
     needs: &mut Needs,
 ) -> PyResult<()> {
     let py = object.py();
-    let class = object.get_type_ptr() as usize;
-    let without = &WITHOUT[class / 16 % WITHOUT.len()];
-    if without.load(Ordering::Relaxed) == class
-        && let Some(array) = described(place, object)?
-    {
-        return push_described(place, object, &array, arguments, needs);
-    }
-    if let Some(data) = object.getattr_opt(intern!(py, "gpudata"))? {
+    if let Some(data) = attribute(object, intern!(py, "gpudata"))? {
         if data.is_none() {
             arguments.push(&[0; 8]);
             return place.check_address(object);
@@ -145,7 +135,6 @@ pub(super) fn push_address(
         return push_memory(place, &data, arguments, needs);
     }
     if let Some(array) = described(place, object)? {
-        without.store(class, Ordering::Relaxed);
         return push_described(place, object, &array, arguments, needs);
     }
     if object.hasattr(intern!(py, "__dlpack__"))? {
