@@ -63,7 +63,7 @@ impl<'m> GraphExec<'m> {
     }
 
     /// Lets one of its launches of a kernel be another one from now on: of another grid, with other arguments, or of another
-    /// kernel. `node` is one of the graph it was made from. What [`Stream::queue_kept`] and [`keep_for`](Self::keep_for) kept for the
+    /// kernel. `node` is one of the graph it was made from. What [`Stream::queue_kept`](crate::Stream::queue_kept) and [`keep_for`](Self::keep_for) kept for the
     /// work that was there before goes after its last launch, as far as nobody else needs it.
     ///
     /// # Errors

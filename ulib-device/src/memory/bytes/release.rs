@@ -83,7 +83,7 @@ impl DeviceBytes {
     }
 
     /// Whether dropping it calls neither the driver nor anybody who may wait: it was used on its own stream only, and goes back to
-    /// a resource that [keeps](DeviceMemoryResource::keeps_what_it_gets) it.
+    /// a resource that [keeps](crate::memory::DeviceMemoryResource::keeps_what_it_gets) it.
     pub fn goes_without_waiting(&mut self) -> bool {
         let uses = self.uses.get_mut().unwrap_or_else(PoisonError::into_inner);
         let kept = match &self.owner {
