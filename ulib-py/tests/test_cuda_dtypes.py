@@ -88,10 +88,94 @@ def test_arguments_as_c_declares_them(text, cls, dtype, name, letter, declared):
     assert name in repr(argument)
 
 
-@pytest.mark.parametrize("text", ["", "float", "float **x", "nosuchtype x", "float x y z(", "texture<float> t"])
-def test_what_is_no_argument_is_refused(text):
-    with pytest.raises(ValueError):
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "'' is no argument as C declares it"),
+        ("*x", "is no argument as C declares it"),
+        ("float x y z(", "is no argument as C declares it"),
+        ("f" * 5000 + "(", r"f\.\.\. is no argument as C declares it"),
+        ("float", "'float' has no name after the type"),
+        ("int", "'int' has no name after the type"),
+        ("unsigned int", "'unsigned int' has no name after the type"),
+        ("const double", "has no name after the type"),
+        ("float *", "has no name after the type"),
+        ("pycuda::complex<float>", "has no name after the type"),
+        ("float **x", "only one level of pointers"),
+        ("float *x[]", "only one level of pointers"),
+        ("nosuchtype x", "unknown type 'nosuchtype'"),
+        ("texture<float> t", "unknown type 'texture<float>'"),
+    ],
+)
+def test_what_is_no_argument_is_refused(text, words):
+    with pytest.raises(ValueError, match=f"^parse_c_arg: .*{words}"):
         parse_c_arg(text)
+
+
+@pytest.mark.parametrize("name", ["", " ", "x; evil", "float *", "a\0", "1a", "a-b", "a<>", "<a>", "a<b", "a<b>c", "a::", "\u00e9"])
+def test_names_that_no_type_of_c_can_have_are_refused(name):
+    dtype = np.dtype([("refused", np.int8)])
+    for names in (name, ["test_before", name]):
+        with pytest.raises(ValueError, match="^get_or_register_dtype: .* is no name of a type of C"):
+            get_or_register_dtype(names, dtype)
+    with pytest.raises(KeyError):
+        get_or_register_dtype("test_before")
+    with pytest.raises(ValueError, match="unable to map"):
+        dtype_to_ctype(dtype)
+
+
+def test_names_are_text_and_there_is_one():
+    for names in (["test_before", 5], [None], b"ab"):
+        for dtype in (None, np.float32):
+            with pytest.raises(TypeError, match="^get_or_register_dtype: a name is .*, which is no str"):
+                get_or_register_dtype(names, dtype)
+    for dtype in (None, np.float32):
+        with pytest.raises(ValueError, match="^get_or_register_dtype: c_names has no names"):
+            get_or_register_dtype([], dtype)
+    with pytest.raises(KeyError, match="get_or_register_dtype: no type is registered as test_before"):
+        get_or_register_dtype("test_before")
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("test  words", "test words"),
+        ("test::complex< float >", "test::complex<float>"),
+        ("test::of<test::pair <int, 3>, unsigned int>::type", "test::of<test::pair<int,3>,unsigned int>::type"),
+    ],
+)
+def test_names_of_types_may_be_words_and_templates(name, written):
+    dtype = np.dtype([(f"field{len(name)}", np.int16)])
+    assert get_or_register_dtype(name, dtype) == dtype == get_or_register_dtype(written)
+    assert dtype_to_ctype(dtype) == written
+    argument = parse_c_arg(f"const {name} *x")
+    assert argument.dtype == dtype and argument.declarator() == f"{written} *x"
+
+
+@pytest.mark.parametrize("name", ["", "fo o", "x;", "1a", "int", "class", "a::b", "\u00e9"])
+def test_what_names_nothing_in_c_is_refused(name):
+    struct = np.dtype([("a", np.float32)])
+    for call, words in (
+        (lambda: tools.match_dtype_to_c_struct(None, name, struct), "match_dtype_to_c_struct: name"),
+        (lambda: tools.match_dtype_to_c_struct(None, "fine", np.dtype({"names": [name], "formats": ["f4"]})), "match_dtype_to_c_struct: a field"),
+        (lambda: ScalarArg(np.float32, name), "ScalarArg: name"),
+        (lambda: VectorArg(np.float32, name), "VectorArg: name"),
+    ):
+        with pytest.raises(ValueError, match=f"^{words} is {re.escape(repr(name))}, which is no identifier of C"):
+            call()
+
+
+def test_no_type_is_not_double():
+    for op, call in (
+        ("dtype_to_ctype", lambda dtype: dtype_to_ctype(dtype)),
+        ("match_dtype_to_c_struct", lambda dtype: tools.match_dtype_to_c_struct(None, "name", dtype)),
+        ("ScalarArg", lambda dtype: ScalarArg(dtype, "x")),
+        ("VectorArg", lambda dtype: VectorArg(dtype, "x")),
+    ):
+        with pytest.raises(TypeError, match=f"^{op}: dtype is None, expected a type"):
+            call(None)
+        with pytest.raises(TypeError, match=f"^{op}: dtype is 'nonsense'"):
+            call("nonsense")
 
 
 def test_structs_are_laid_out_as_c_does():

@@ -3,6 +3,7 @@
 import importlib
 import struct
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -33,6 +34,34 @@ def test_strides_differ_where_elements_do():
     assert not array.equal_strides((12, 4), (4, 8), (2, 3))
     assert array.equal_strides((12, 4), (99, 4), (1, 3)) and array.equal_strides((12, 4), (1, 2), (0, 3))
     assert not array.is_c_contiguous_strides((24, 8), 4, (2, 3)) and not array.is_f_contiguous_strides((12, 4), 4, (2, 3))
+
+
+def test_strides_are_integers_whatever_counts():
+    for number in (np.int32, np.uint8, np.int64, int):
+        lengths = (number(2), number(100), number(100), number(100), number(100), number(100))
+        made = array.c_contiguous_strides(number(4), lengths)
+        assert made == (4 * 10**10, 4 * 10**8, 4 * 10**6, 4 * 10**4, 400, 4) and {type(n) for n in made} == {int}
+        assert array.f_contiguous_strides(number(4), lengths) == (4, 8, 800, 80000, 8 * 10**6, 8 * 10**8)
+        assert array.is_c_contiguous_strides(iter(made), number(4), iter(lengths))
+    assert array.is_f_contiguous_strides((np.int64(200), np.int64(40000)), np.uint8(200), (np.uint8(200),) * 2)
+    assert array.equal_strides((np.uint8(1), 300), (1, np.int16(300)), (2, 3))
+
+
+@pytest.mark.parametrize("order", ["c", "f"])
+def test_strides_of_no_integers_are_named(order):
+    make, ask = getattr(array, f"{order}_contiguous_strides"), getattr(array, f"is_{order}_contiguous_strides")
+    for call, error, words in (
+        (lambda: make("4", (2, 3)), TypeError, f"{order}_contiguous_strides: itemsize is '4'"),
+        (lambda: make(4, 5), TypeError, f"{order}_contiguous_strides: shape is 5"),
+        (lambda: make(4, (2, 1.5)), TypeError, rf"{order}_contiguous_strides: shape is \(2, 1.5\)"),
+        (lambda: ask((4,), None, (2,)), TypeError, f"is_{order}_contiguous_strides: itemsize is None"),
+        (lambda: ask(("x",), 4, (2,)), TypeError, rf"is_{order}_contiguous_strides: strides is \('x',\)"),
+        (lambda: ask((4,), 4, (2, 3)), ValueError, rf"is_{order}_contiguous_strides: strides is \(4,\), of 1 axes, and shape"),
+        (lambda: array.equal_strides((4,), (4, 2), (3,)), ValueError, r"equal_strides: strides2 is \(4, 2\), of 2 axes"),
+        (lambda: array.equal_strides((4,), "a", (3,)), TypeError, "equal_strides: strides2 is 'a'"),
+    ):
+        with pytest.raises(error, match=f"^{words}"):
+            call()
 
 
 def test_tables_of_types_are_those_that_names_are_looked_up_in():
@@ -86,11 +115,57 @@ def test_what_cannot_be_packed_is_refused():
         ("Z", (1,), "bad char"),
         ("b", (1000,), "format requires"),
         ("P", (1.5,), "integer"),
+        ("F", (10**400,), "not a complex number: 1000"),
+        ("9999999999F", (1,), "pack requires exactly 9999999999 arguments, not 1"),
+        ("9999999999d2F", (1,), "pack requires exactly 10000000001 arguments, not 1"),
     ):
         with pytest.raises(_pvt_struct.error, match=words):
             _pvt_struct.pack(format, *values)
     with pytest.raises(struct.error, match="requires a buffer of 8 bytes"):
         _pvt_struct.unpack("F", b"1234")
+    with pytest.raises(struct.error, match="requires a buffer of 79999999992 bytes"):
+        _pvt_struct.unpack("9999999999F", b"1234")
+
+
+@pytest.mark.parametrize(
+    ("format", "words"),
+    [
+        (b"\xff", "bad char"),
+        ("\u0663F", "bad char"),
+        ("\u00a0F", "bad char"),
+        ("F\0F", "bad char"),
+        ("3", "count, '3', of nothing"),
+        ("99999999999999999999999F", "total struct size too long"),
+        ("4611686018427387904D", "total struct size too long"),
+        ("9" * 5000 + "F", "total struct size too long"),
+        ("i" * 5000 + "!", r"i\.\.\.: '!'"),
+    ],
+)
+def test_formats_are_refused_as_struct_does_it(format, words):
+    letters = format.replace(b"F", b"f") if isinstance(format, bytes) else format.replace("F", "f").replace("D", "d")
+    with pytest.raises((struct.error, UnicodeEncodeError)):
+        struct.calcsize(letters)
+    for call in (_pvt_struct.calcsize, _pvt_struct.pack, lambda wrong: _pvt_struct.unpack(wrong, b"")):
+        with pytest.raises(struct.error, match=words) as caught:
+            call(format)
+        assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize("format", [None, 5, ["F"], bytearray(b"F")])
+def test_formats_of_other_types_are_named(format):
+    with pytest.raises(TypeError, match="^the format is .*, expected str or bytes"):
+        _pvt_struct.calcsize(format)
+
+
+def test_counts_are_multiplied_and_not_counted_out():
+    tracemalloc.start()
+    try:
+        for format, size in (("9999999999F", 8), ("9999999999D", 16), ("9999999999d", 8), ("9999999999?", 1)):
+            assert _pvt_struct.calcsize(format) == 9999999999 * size
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+    assert _pvt_struct.calcsize("0" * 5000 + "2F") == 16
 
 
 CLUDA = (

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ._arguments import converted, instance
+from ._arguments import converted, instance, shown
 
 if TYPE_CHECKING:
     import numpy
@@ -66,6 +66,24 @@ _NUMBERS = {
 }
 """Names of C, what they are to NumPy, and the name by which the type is written."""
 
+_KEYWORDS = frozenset(
+    """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class co_await co_return
+    co_yield compl concept const const_cast consteval constexpr constinit continue decltype default delete do double dynamic_cast else
+    enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr
+    operator or or_eq private protected public register reinterpret_cast requires restrict return short signed sizeof static
+    static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename union unsigned using
+    virtual void volatile wchar_t while xor xor_eq
+    """.split()
+)
+"""Words that name nothing else, to the compiler of kernels."""
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_WORDS = r"[A-Za-z_]\w*(?:(?:::| )[A-Za-z_]\w*)*"
+_TYPE = re.compile(_WORDS, re.ASCII)
+_INNERMOST = re.compile(rf"<(?:{_WORDS}|\d+)(?:,(?:{_WORDS}|\d+))*>(?=$|[ ,>]|::)", re.ASCII)
+"""Brackets of a template that have no others in them."""
+
 _OF_ML_DTYPES = {
     "__nv_bfloat16": "bfloat16",
     "__nv_fp8_e4m3": "float8_e4m3fn",
@@ -116,10 +134,31 @@ def tables() -> tuple[dict[str, numpy.dtype[Any]], dict[numpy.dtype[Any], str]]:
     return registry.by_name, registry.by_type
 
 
-def _dtype(dtype: DTypeLike) -> numpy.dtype[Any]:
+def _dtype(op: str, dtype: DTypeLike) -> numpy.dtype[Any]:
     import numpy
 
-    return numpy.dtype(dtype)
+    if dtype is None:
+        raise TypeError(f"{op}: dtype is None, expected a type")
+    return converted(op, "dtype", dtype, numpy.dtype)
+
+
+def _identifier(op: str, what: str, name: str) -> str:
+    """A name that C gives to one thing."""
+    if not _IDENTIFIER.fullmatch(instance(op, what, name, str)) or name in _KEYWORDS:
+        raise ValueError(f"{op}: {what} is {shown(name)}, which is no identifier of C")
+    return name
+
+
+def _tight(text: str) -> str:
+    """A declaration without the spaces that say nothing."""
+    return re.sub(" ?([<>,:]) ?", r"\1", " ".join(text.split()))
+
+
+def _is_type(name: str) -> bool:
+    """Whether it can be the name of a type: ``unsigned int``, ``mine``, ``pycuda::complex<float>``."""
+    while (shorter := _INNERMOST.sub("", name)) != name:
+        name = shorter
+    return _TYPE.fullmatch(name) is not None
 
 
 def dtype_to_ctype(dtype: DTypeLike, with_fp_tex_hack: bool = False) -> str:
@@ -127,14 +166,14 @@ def dtype_to_ctype(dtype: DTypeLike, with_fp_tex_hack: bool = False) -> str:
 
     With ``with_fp_tex_hack`` floats get the names of what textures give for them.
     """
-    found = _dtype(dtype)
+    found = _dtype("dtype_to_ctype", dtype)
     if with_fp_tex_hack:
         name = _FROM_TEXTURES.get(f"{found.kind}{found.itemsize}")
         if name is not None:
             return name
     known = _registry().by_type.get(found)
     if known is None:
-        raise ValueError(f"unable to map dtype {found} to a type of C; get_or_register_dtype gives it a name")
+        raise ValueError(f"dtype_to_ctype: unable to map dtype {found} to a type of C; get_or_register_dtype gives it a name")
     return known
 
 
@@ -142,20 +181,26 @@ def get_or_register_dtype(c_names: str | Iterable[str], dtype: DTypeLike | None 
     """The type of a name; with ``dtype``, the name is that type's from now on, in both directions.
 
     Several names may be given; the first is the one that is written. A name that is another type's is a ``RuntimeError``, one that is
-    nobody's a ``KeyError``.
+    nobody's a ``KeyError``; one that no type of C can have, such as ``"float *"``, is registered with a ``ValueError``.
     """
-    names = [c_names] if isinstance(c_names, str) else converted("get_or_register_dtype", "c_names", c_names, list)
+    op = "get_or_register_dtype"
+    names = [c_names] if isinstance(c_names, str) else converted(op, "c_names", c_names, list)
+    if not names:
+        raise ValueError(f"{op}: c_names has no names")
+    names = [_tight(instance(op, "a name", name, str)) for name in names]
     registry = _registry()
     if dtype is None:
         for name in names:
             if name in registry.by_name:
                 return registry.by_name[name]
-        raise KeyError(f"no type is registered as {names[0] if len(names) == 1 else names}")
-    found = _dtype(dtype)
+        raise KeyError(f"{op}: no type is registered as {names[0] if len(names) == 1 else names}")
+    found = _dtype(op, dtype)
     for name in names:
+        if not _is_type(name):
+            raise ValueError(f"{op}: {shown(name)} is no name of a type of C")
         known = registry.by_name.get(name)
         if known is not None and known != found:
-            raise RuntimeError(f"name {name!r} is registered as {known}, not as {found}")
+            raise RuntimeError(f"{op}: name {name!r} is registered as {known}, not as {found}")
     for name in names:
         registry.by_name[name] = found
         registry.by_type.setdefault(found, name)
@@ -180,11 +225,14 @@ def match_dtype_to_c_struct(device: Any, name: str, dtype: DTypeLike, context: A
     """
     import numpy
 
-    given = _dtype(dtype)
+    op = "match_dtype_to_c_struct"
+    given = _dtype(op, dtype)
     if given.names is None or given.fields is None:
-        raise TypeError(f"match_dtype_to_c_struct: dtype {given} is no struct")
+        raise TypeError(f"{op}: dtype {given} is no struct")
+    _identifier(op, "name", name)
     lines, names, formats, offsets, end, widest = [], [], [], [], 0, 1
     for field in given.names:
+        _identifier(op, "a field", field)
         of: numpy.dtype[Any] = given.fields[field][0]
         base, shape = (of.subdtype if of.subdtype is not None else (of, ()))
         alignment = _alignment(base)
@@ -221,8 +269,8 @@ class Argument:
     struct_char: str
 
     def __init__(self, dtype: DTypeLike, name: str) -> None:
-        self.dtype = _dtype(dtype)
-        self.name = name
+        self.dtype = _dtype(type(self).__name__, dtype)
+        self.name = _identifier(type(self).__name__, "name", name)
 
     def declarator(self) -> str:
         """As it is declared in C."""
@@ -253,24 +301,31 @@ class VectorArg(Argument):
 
 
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|__restrict__|__restrict|restrict|struct)\b")
-_DECLARATION = re.compile(r"^\s*(?P<type>[\w:<>,\s]+?)\s*(?P<stars>[*\s]*?)\s*(?P<name>\w+)\s*(?P<array>\[\s*\w*\s*\])?\s*$")
+_DECLARATION = re.compile(
+    r"(?P<type>[\w:<>, ]+?)(?P<stars>(?: ?\*)*) ?(?P<name>(?<!\w)[A-Za-z_]\w*)?(?P<array> ?\[ ?\w* ?\])?", re.ASCII
+)
 
 
 def parse_c_arg(c_arg: str) -> Argument:
     """``float *x`` as a ``VectorArg``, ``unsigned n`` as a ``ScalarArg``. Qualifiers are passed over."""
-    c_arg = instance("parse_c_arg", "c_arg", c_arg, str)
-    found = _DECLARATION.match(_QUALIFIERS.sub(" ", c_arg).replace("*", " * "))
+    op = "parse_c_arg"
+    said = shown(instance(op, "c_arg", c_arg, str))
+    text = _tight(_QUALIFIERS.sub(" ", c_arg).replace("*", " * "))
+    found = _DECLARATION.fullmatch(text)
     if found is None:
-        raise ValueError(f"{c_arg!r} is no argument as C declares it")
-    stars = found["stars"].count("*") + (found["array"] is not None)
-    name = re.sub(r"\s*([<>,:])\s*", r"\1", " ".join(found["type"].split()))
+        raise ValueError(f"{op}: {said} is no argument as C declares it")
+    name, kind = found["name"], found["type"].rstrip()
+    # ``unsigned int`` names nothing.
+    if name is None or text in _registry().by_name:
+        raise ValueError(f"{op}: {said} has no name after the type")
     try:
-        dtype = get_or_register_dtype(name)
+        dtype = get_or_register_dtype(kind)
     except KeyError:
-        raise ValueError(f"{c_arg!r}: unknown type {name!r}; get_or_register_dtype makes it known") from None
+        raise ValueError(f"{op}: {said}: unknown type {shown(kind)}; get_or_register_dtype makes it known") from None
+    stars = found["stars"].count("*") + (found["array"] is not None)
     if stars > 1:
-        raise ValueError(f"{c_arg!r}: only one level of pointers is supported")
-    return VectorArg(dtype, found["name"]) if stars else ScalarArg(dtype, found["name"])
+        raise ValueError(f"{op}: {said}: only one level of pointers is supported")
+    return VectorArg(dtype, name) if stars else ScalarArg(dtype, name)
 
 
 def get_arg_type(c_arg: str) -> str:

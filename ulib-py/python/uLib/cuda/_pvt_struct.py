@@ -6,37 +6,62 @@ becomes one, such as an allocation.
 
 from __future__ import annotations
 
+import itertools
 import re
 import struct
+from collections.abc import Iterator
 from typing import Any
+
+from ._arguments import shown
 
 __all__ = ["calcsize", "error", "pack", "unpack"]
 
 error = struct.error
 
 _PARTS = {"F": "f", "D": "d"}
-_ITEM = re.compile(r"\s*(\d*)([A-Za-z?])\s*")
+_ITEM = re.compile(r"\s*(\d*)([A-Za-z?])\s*", re.ASCII)
+_MOST_DIGITS = 20
+"""A number of more is beyond every size, and need not be read."""
+
+Items = list[tuple[str, int]]
 
 
-def _parsed(format: str | bytes) -> tuple[str, list[str]]:
-    """The format in letters that ``struct`` has, and the letter of each value."""
-    text = format.decode("ascii") if isinstance(format, bytes) else format
+def _parsed(format: str | bytes) -> tuple[str, Items]:
+    """The format in letters that ``struct`` has, and the letters of the values with how many each stands for."""
+    if not isinstance(format, str | bytes):
+        raise TypeError(f"the format is {shown(format)}, expected str or bytes")
+    # Bytes that are no letters are found to be none.
+    text = format.decode("latin-1") if isinstance(format, bytes) else format
     order, rest = (text[0], text[1:]) if text[:1] in tuple("@=<>!") else ("", text)
-    written, values, at = [order], list[str](), 0
+    written, values, at = [order], Items(), 0
     while at < len(rest):
         item = _ITEM.match(rest, at)
         if item is None:
-            raise error(f"bad char in struct format {text!r}: {rest[at:].strip()!r}")
+            left = rest[at:].strip()
+            if left.isascii() and left.isdigit():
+                raise error(f"struct format {shown(text)} ends with a count, {shown(left)}, of nothing")
+            raise error(f"bad char in struct format {shown(text)}: {shown(left)}")
         count, letter = item.groups()
-        number = int(count) if count else 1
+        digits = count.lstrip("0")
+        if len(digits) > _MOST_DIGITS:
+            raise error(f"total struct size too long: {shown(text)}")
+        number = int(digits or 0) if count else 1
         if letter in _PARTS:
             written.append(f"{2 * number}{_PARTS[letter]}")
         else:
-            written.append(f"{count}{letter}")
+            written.append(f"{number}{letter}")
         # The length of a string counts its bytes, and padding has no value.
-        values += [letter] if letter in "sp" else [] if letter == "x" else [letter] * number
+        values.append((letter, 1 if letter in "sp" else 0 if letter == "x" else number))
         at = item.end()
-    return "".join(written), values
+    found = "".join(written)
+    # Too long for memory, or with letters that are none.
+    struct.calcsize(found)
+    return found, values
+
+
+def _letters(values: Items) -> Iterator[str]:
+    """The letter of each value."""
+    return itertools.chain.from_iterable(itertools.repeat(*item) for item in values)
 
 
 def calcsize(format: str | bytes) -> int:
@@ -46,11 +71,12 @@ def calcsize(format: str | bytes) -> int:
 
 def pack(format: str | bytes, *args: Any) -> bytes:
     """The values as bytes, each aligned as C does it unless the format says otherwise; as many as the format has."""
-    written, letters = _parsed(format)
-    if len(args) != len(letters):
-        raise error(f"pack requires exactly {len(letters)} arguments, not {len(args)}")
+    written, values = _parsed(format)
+    wanted = sum(count for _, count in values)
+    if len(args) != wanted:
+        raise error(f"pack requires exactly {wanted} arguments, not {len(args)}")
     parts: list[Any] = []
-    for letter, value in zip(letters, args, strict=True):
+    for letter, value in zip(_letters(values), args, strict=True):
         if letter in _PARTS:
             number = _complex(value)
             parts += (number.real, number.imag)
@@ -63,13 +89,13 @@ def _complex(value: Any) -> complex:
     if not isinstance(value, str):
         try:
             return complex(value)
-        except TypeError:
+        except (TypeError, ValueError, OverflowError):
             pass
-    raise error(f"required argument is not a complex number: {value!r}")
+    raise error(f"required argument is not a complex number: {shown(value)}")
 
 
 def unpack(format: str | bytes, data: Any) -> tuple[Any, ...]:
     """The values in bytes of exactly this format."""
-    written, letters = _parsed(format)
+    written, values = _parsed(format)
     parts = iter(struct.unpack(written, data))
-    return tuple(complex(next(parts), next(parts)) if letter in _PARTS else next(parts) for letter in letters)
+    return tuple(complex(next(parts), next(parts)) if letter in _PARTS else next(parts) for letter in _letters(values))
