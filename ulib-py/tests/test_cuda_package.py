@@ -104,6 +104,24 @@ except RuntimeError as error:
     assert "pycuda has been imported already" in done.stdout
 
 
+def test_pycuda_can_be_imported_although_it_was_kept_out(python):
+    done = python(
+        """
+import sys
+sys.modules["pycuda"] = sys.modules["pycuda.driver"] = sys.modules["pycudas_neighbour"] = None
+import uLib.cuda
+uLib.cuda.install_as_pycuda()
+import pycuda, pycuda.driver
+assert pycuda.driver is uLib.cuda.driver and sys.modules["pycudas_neighbour"] is None
+sys.modules["pycuda"] = None
+uLib.cuda.install_as_pycuda()
+import pycuda.gpuarray
+print(pycuda.VERSION)
+"""
+    )
+    assert done.stdout == "(2026, 1)\n"
+
+
 def test_the_version_under_pycudas_name_is_that_of_what_it_stands_for(python):
     done = python(
         """

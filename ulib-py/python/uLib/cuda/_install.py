@@ -24,11 +24,16 @@ def install_as_pycuda() -> None:
     ``pycuda.VERSION`` then is that of the PyCUDA which these modules stand in for, (2026, 1), since programs ask it what there is;
     ``uLib.cuda.VERSION`` stays uLib's own.
 
+    An entry None of ``sys.modules``, which says that a module of PyCUDA is not to be imported, is taken away.
+
     Raises RuntimeError when PyCUDA itself has been imported already. Calling it again changes nothing.
     """
     found = sys.modules.get(_THEIRS)
     if found is not None and not isinstance(found, _Root):
         raise RuntimeError(f"install_as_pycuda: {_THEIRS} has been imported already, from {getattr(found, '__file__', None)}")
+    for name, module in list(sys.modules.items()):
+        if module is None and (name == _THEIRS or name.startswith(_THEIRS + ".")):
+            del sys.modules[name]
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 
