@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyException, PyMemoryError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -25,6 +25,31 @@ pub(crate) fn attribute<'py>(
     // No attribute is the function itself.
     let found = getattr.call1((object, name, getattr))?;
     Ok((!found.is(getattr)).then_some(found))
+}
+
+/// Whether an error that code of the caller raised is no refusal but goes through as it is: an interrupt, an exit, or that there is no
+/// memory.
+pub(crate) fn goes_through(py: Python<'_>, error: &PyErr) -> bool {
+    !error.is_instance_of::<PyException>(py) || error.is_instance_of::<PyMemoryError>(py)
+}
+
+/// The error that `named` makes of one, with that as its cause; one that [goes through](goes_through) stays.
+pub(crate) fn caused(py: Python<'_>, error: PyErr, named: impl FnOnce(&PyErr) -> PyErr) -> PyErr {
+    if goes_through(py, &error) {
+        return error;
+    }
+    let named = named(&error);
+    named.set_cause(py, Some(error));
+    named
+}
+
+/// What came out, or nothing where it was refused.
+pub(crate) fn attempted<T>(py: Python<'_>, outcome: PyResult<T>) -> PyResult<Option<T>> {
+    match outcome {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if goes_through(py, &error) => Err(error),
+        Err(_) => Ok(None),
+    }
 }
 
 /// A Python integer of any size, to be judged by the operation that gets it, which then can name it.

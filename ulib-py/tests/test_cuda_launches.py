@@ -1,6 +1,7 @@
 """Launches: sizes, streams, copying arguments, prepared calls, threads."""
 
 import gc
+import itertools
 import struct
 import threading
 
@@ -176,7 +177,7 @@ def test_prepared_calls(fake):
         with pytest.raises(cuda.LogicError, match=r"parameter #2 \(0-based\) .*, expected an integer"):
             function.prepared_call((1, 1), (1, 1, 1), out, 1.5, wrong, 3, 4.0)
     function.prepare("PfIQd")
-    with pytest.raises(cuda.LogicError, match="is -1, expected an integer of 0 or more"):
+    with pytest.raises(cuda.LogicError, match="is -1, expected an integer from 0 to 4294967295"):
         function.prepared_call((1, 1), (1, 1, 1), out, 1.5, -1, 3, 4.0)
     for wrong in (np.int64(1 << 40), np.int64(-1), np.int32(-5), np.array(1 << 33), np.uint64(1 << 32)):
         with pytest.raises(cuda.LogicError, match="expected an integer from 0 to 4294967295"):
@@ -285,6 +286,52 @@ def test_strings_of_types(fake):
         three.prepare(5)
 
 
+@pytest.mark.parametrize(
+    ("letter", "words", "least", "most"),
+    [
+        ("b", ".s8", -(2**7), 2**7 - 1),
+        ("B", ".u8", 0, 2**8 - 1),
+        ("H", ".u16", 0, 2**16 - 1),
+        ("i", ".s32", -(2**31), 2**31 - 1),
+        ("I", ".u32", 0, 2**32 - 1),
+        ("q", ".s64", -(2**63), 2**63 - 1),
+        ("Q", ".u64", 0, 2**64 - 1),
+    ],
+)
+def test_prepared_integers_fit_the_letter(fake, letter, words, least, most):
+    """Not only the size of the parameter: one too large for a signed number would be turned over."""
+    function = kernel(f"{words} a").prepare("P" + letter)
+    size = np.dtype(letter).itemsize
+    for value in (least, most, np.array(least, letter)[()], np.array(most, letter)[()]):
+        out = cuda.mem_alloc(16)
+        function.prepared_call((1, 1), (1, 1, 1), out, value)
+        cuda.Context.synchronize()
+        got = cuda.from_device(out, 16, np.uint8)[8 : 8 + size]
+        assert got.view(letter)[0] == value
+    for wrong in (least - 1, most + 1, 2**70, -(2**70)):
+        with pytest.raises(cuda.LogicError, match=f"#1 .* is {wrong}, expected an integer from {least} to {most}"):
+            function.prepared_call((1, 1), (1, 1, 1), out, wrong)
+
+
+@pytest.mark.parametrize("types", [itertools.repeat("P"), itertools.repeat(np.float32), "4096P" * 50_000, ["P"] * 5000])
+def test_no_kernel_takes_types_without_an_end(fake, types):
+    with pytest.raises(ValueError, match="prepare: more than 4096 types"):
+        kernel().prepare(types)
+
+
+def test_references_without_an_end_are_refused(fake):
+    reference = cuda.TextureReference()
+    with pytest.raises(cuda.LogicError, match="launch: texrefs has more than 4096 references"):
+        kernel().prepare("P", texrefs=itertools.repeat(reference))
+
+
+@pytest.mark.parametrize("truth", [1, 0, np.True_, np.False_, "yes", None])
+def test_flags_of_a_call_are_anything(fake, truth):
+    function, out = kernel(), cuda.mem_alloc(8)
+    seconds = function(out, block=1, time_kernel=truth, cooperative=truth)
+    assert (seconds is not None) == bool(truth)
+
+
 def test_arguments_that_are_packed_already(fake):
     function = kernel(".u8 a", ".f64 b")
     out = cuda.mem_alloc(24)
@@ -342,8 +389,16 @@ def test_a_block_for_calls_that_say_none(fake):
         (lambda f, out: f.prepare("P").prepared_call(1, 1, out, shared_size=-1), cuda.LogicError, "shared is -1"),
         (lambda f, out: f.prepare("P").prepared_call(1, 1, out, shared_size=2**40), cuda.LogicError, "shared is 1099511627776"),
         (lambda f, out: f.set_attribute(8, 2**31), cuda.LogicError, "value is 2147483648, which is more than 32 bits hold"),
-        (lambda f, out: f.get_attribute("regs"), TypeError, "expected a function_attribute or a number, got 'regs'"),
-        (lambda f, out: f.get_attribute(-1), cuda.LogicError, "-1 is no attribute"),
+        (lambda f, out: f.get_attribute("regs"), TypeError, "Function.get_attribute: attribute is 'regs', expected a number"),
+        (lambda f, out: f.get_attribute(-1), cuda.LogicError, "Function.get_attribute: attribute is -1"),
+        (lambda f, out: f.get_attribute(9999), cuda.LogicError, "Function.get_attribute: attribute 9999"),
+        (lambda f, out: f.set_attribute(9999, 0), cuda.LogicError, "Function.set_attribute: attribute 9999, value 0"),
+        (lambda f, out: f.set_cache_config(99), cuda.LogicError, "Function.set_cache_config: config is 99, which is no func_cache"),
+        (lambda f, out: f.prepare("P").prepared_call(1, 1, out, shared_size=1.5), TypeError, "prepared_call: shared_size is 1.5"),
+        (lambda f, out: f(out, block=1, shared=np.array([16])), TypeError, r"launch: shared is array\(\[16\]\)"),
+        (lambda f, out: f._launch_kernel(1, 1, "x" * 8, 0, None), TypeError, "launch: buf is 'xxxxxxxx', expected bytes"),
+        (lambda f, out: f.max_active_blocks_per_multiprocessor(32, 1.5), TypeError, "dynamic_smem_size is 1.5"),
+        (lambda f, out: f.max_potential_block_size(0, 1.5), TypeError, "max_potential_block_size: block_size_limit is 1.5"),
         (lambda f, out: f.max_active_blocks_per_multiprocessor(-1), cuda.LogicError, "block_size is -1"),
         (lambda f, out: f.max_potential_block_size(2**70), cuda.LogicError, "dynamic_smem_size is"),
         (lambda f, out: f.max_potential_block_size(0, -5), cuda.LogicError, "block_size_limit is -5"),

@@ -104,7 +104,7 @@ def test_it_is_attached_prefetched_and_advised(gpu):
     stream.Synchronize()
     with pytest.raises(cuda.LogicError, match="prefetch: offset 4000 and size"):
         base.prefetch(0, offset=4000, size=1001)
-    with pytest.raises(cuda.LogicError, match="prefetch: everywhere is no device"):
+    with pytest.raises(cuda.LogicError, match="prefetch: 'everywhere' is no device"):
         base.prefetch("everywhere")
     with pytest.raises(cuda.LogicError, match="ordinal|device"):
         base.prefetch(99)

@@ -8,14 +8,14 @@ use pyo3::type_object::PyTypeInfo;
 use pyo3::types::PyString;
 
 use super::errors::logic;
-use crate::args::{Int, shown};
+use crate::args::{Int, caused, goes_through, shown};
 
 /// An integer of any size, or what was given in its place.
 pub(crate) enum Whole {
     /// An integer.
     Number(Int),
-    /// Why it is none.
-    Wrong(PyErr),
+    /// What it is instead, and why that is none.
+    Wrong(String, PyErr),
 }
 
 impl Whole {
@@ -23,8 +23,13 @@ impl Whole {
     pub(crate) fn of(self, op: &str, what: &str) -> PyResult<Int> {
         match self {
             Self::Number(number) => Ok(number),
-            Self::Wrong(error) => Err(Python::attach(|py| {
-                PyTypeError::new_err(format!("{op}: {what} is {}", error.value(py)))
+            Self::Wrong(found, error) => Err(Python::attach(|py| {
+                caused(py, error, |error| {
+                    let why = error.value(py).to_string();
+                    // Some say it themselves.
+                    let why = why.strip_prefix(&format!("{found}: ")).unwrap_or(&why);
+                    PyTypeError::new_err(format!("{op}: {what} is {found}: {why}"))
+                })
             })),
         }
     }
@@ -42,10 +47,8 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Whole {
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         match object.extract::<Int>() {
             Ok(number) => Ok(Self::Number(number)),
-            Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => {
-                Ok(Self::Wrong(error))
-            }
-            Err(error) => Err(error),
+            Err(error) if goes_through(object.py(), &error) => Err(error),
+            Err(error) => Ok(Self::Wrong(shown(&object), error)),
         }
     }
 }
@@ -65,12 +68,12 @@ pub(crate) fn name(op: &str, object: &Bound<'_, PyAny>) -> PyResult<String> {
 
 /// The path of a file.
 pub(crate) fn path(op: &str, what: &str, object: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
-    object.extract().map_err(|error: PyErr| {
-        PyTypeError::new_err(format!(
-            "{op}: {what} is {}: {}",
-            shown(object),
-            error.value(object.py())
-        ))
+    let py = object.py();
+    object.extract().map_err(|error| {
+        caused(py, error, |error| {
+            let (found, why) = (shown(object), error.value(py));
+            PyTypeError::new_err(format!("{op}: {what} is {found}: {why}"))
+        })
     })
 }
 

@@ -65,11 +65,13 @@ impl PyDevice {
                 .cuda()
                 .map(Self);
         }
-        let number = ordinal.extract::<Int>().map_err(|_| {
-            PyTypeError::new_err(format!(
-                "Device: ordinal is {}, expected an ordinal or an address on the PCI bus",
-                args::shown(ordinal)
-            ))
+        let number = ordinal.extract::<Int>().map_err(|error| {
+            args::caused(py, error, |_| {
+                PyTypeError::new_err(format!(
+                    "Device: ordinal is {}, expected an ordinal or an address on the PCI bus",
+                    args::shown(ordinal)
+                ))
+            })
         })?;
         let ordinal = u32::try_from(number.0)
             .map_err(|_| logic(format!("Device: {number} is no ordinal of a device")))?;

@@ -19,6 +19,7 @@ use super::errors::IntoCudaResult;
 use super::memory::buffer::HostBytes;
 use super::memory::on::On;
 use super::memory::pointer::Pointer;
+use crate::args::attempted;
 
 /// A Python object that several owners have together: the garbage collector is told of it by the one that has it alone.
 #[derive(Clone)]
@@ -173,16 +174,11 @@ pub(super) fn keep_in_capture(
         on => on,
     };
     // Also what is freed by name.
-    let memory = |object| Pointer::of(OP, "an object", object).ok();
-    let objects: Vec<(Object, _)> = objects
-        .iter()
-        .map(|object| {
-            (
-                Object::new(object),
-                memory(object).map(|memory| memory.keepers()),
-            )
-        })
-        .collect();
+    let objects = objects.iter().map(|object| {
+        let memory = attempted(py, Pointer::of(OP, "an object", object))?;
+        Ok((Object::new(object), memory.map(|memory| memory.keepers())))
+    });
+    let objects: Vec<_> = objects.collect::<PyResult<_>>()?;
     py.detach(|| {
         let stream = match on {
             On::Ours(stream) => stream,

@@ -3,13 +3,13 @@
 //! A description that is read here is whole: its entries are there and of their types, its numbers fit each other and the 64 bits
 //! of an address. Whether there is such memory the driver knows ([`foreign`](super::foreign)).
 
-use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
 use ulib_core::words::counted;
 
-use crate::args::{Int, shown};
+use crate::args::{Int, caused, shown};
 use crate::errors::shortened;
 
 /// More axes than any array library knows.
@@ -241,12 +241,10 @@ impl Reader<'_> {
         {
             return Ok(number.into());
         }
-        given.extract::<Int>().map(|Int(n)| n).map_err(|cause| {
-            let py = given.py();
-            let error = self.type_error(key, whole, expected);
-            error.set_cause(py, Some(cause));
-            error
-        })
+        given
+            .extract::<Int>()
+            .map(|Int(n)| n)
+            .map_err(|error| caused(given.py(), error, |_| self.type_error(key, whole, expected)))
     }
 
     fn data(self, given: &Bound<'_, PyAny>) -> PyResult<(u64, bool)> {
@@ -352,19 +350,17 @@ impl Reader<'_> {
             .getattr(intern!(py, "__module__"))
             .and_then(|module| module.extract::<String>())
             .is_ok_and(|module| module == "uLib" || module.starts_with("uLib."));
-        let is_plain =
-            error.is_instance_of::<PyException>(py) && !error.is_instance_of::<PyMemoryError>(py);
-        if ours || !is_plain {
+        if ours {
             return error;
         }
-        let message = format!(
-            "{}: {PROTOCOL} of {} raised {error}",
-            self.start(),
-            object.get_type()
-        );
-        let named = (self.wrong)(shortened(&message));
-        named.set_cause(py, Some(error));
-        named
+        caused(py, error, |error| {
+            let message = format!(
+                "{}: {PROTOCOL} of {} raised {error}",
+                self.start(),
+                object.get_type()
+            );
+            (self.wrong)(shortened(&message))
+        })
     }
 
     fn type_error(self, key: &str, found: &Bound<'_, PyAny>, expected: &str) -> PyErr {

@@ -51,8 +51,8 @@ class Function:
         stream: Any = None,
         shared: int = 0,
         texrefs: Any = None,
-        time_kernel: bool = False,
-        cooperative: bool = False,
+        time_kernel: object = False,
+        cooperative: object = False,
         cluster: Any = None,
         **unknown: Any,
     ) -> float | None: ...

@@ -13,6 +13,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use ulib_core::{DType, Layout};
 use ulib_device::DeviceBytes;
 
+use crate::args::caused;
 use crate::cell::drop_detached;
 use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::interop::buffer::{Memory, fill, release};
@@ -83,12 +84,12 @@ impl HostBytes {
     /// Those of `object`, in C or Fortran order.
     pub(crate) fn of(op: &'static str, what: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let buffer = Buffer::of(object).map_err(|error| {
-            let found = object.get_type();
-            let named = logic(format!(
-                "{op}: {what} is {found}, which has no buffer of bytes"
-            ));
-            named.set_cause(object.py(), Some(error));
-            named
+            caused(object.py(), error, |_| {
+                let found = object.get_type();
+                logic(format!(
+                    "{op}: {what} is {found}, which has no buffer of bytes"
+                ))
+            })
         })?;
         if buffer.has_objects() {
             return Err(logic(format!(

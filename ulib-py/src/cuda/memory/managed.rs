@@ -16,7 +16,7 @@ use super::buffer::fill_bytes;
 use super::device::{DeviceAllocation, after_collecting, size_of};
 use super::on::On;
 use super::slot::Slot;
-use crate::args::{Int, whole};
+use crate::args::{Int, caused, shown, whole};
 use crate::cell::drop_detached;
 use crate::cuda::arguments::Whole;
 use crate::cuda::current;
@@ -85,12 +85,18 @@ fn placement(op: &'static str, device: Option<&Bound<'_, PyAny>>) -> PyResult<Pl
     if let Ok(device) = device.cast::<crate::cuda::device::PyDevice>() {
         return Ok(Placement::Device(device.get().0.ordinal()));
     }
-    match device.extract::<i64>() {
-        Ok(-1) => Ok(Placement::Host),
-        Ok(ordinal) if u32::try_from(ordinal).is_ok() => Ok(Placement::Device(ordinal as u32)),
-        _ => Err(logic(format!(
-            "{op}: {device} is no device: an ordinal, a Device, or None for the host"
-        ))),
+    let wrong = || {
+        logic(format!(
+            "{op}: {} is no device: an ordinal, a Device, or None for the host",
+            shown(device)
+        ))
+    };
+    let number = device.extract::<Int>();
+    match number.map_err(|error| caused(device.py(), error, |_| wrong()))? {
+        Int(-1) => Ok(Placement::Host),
+        Int(ordinal) => u32::try_from(ordinal)
+            .map(Placement::Device)
+            .map_err(|_| wrong()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
+use pyo3::exceptions::PyNotImplementedError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt};
@@ -15,7 +15,7 @@ use super::device::DeviceAllocation;
 use super::ipc::IPCMemoryHandle;
 use super::pools::PooledDeviceAllocation;
 use super::slot::Slot;
-use crate::args::{Int, attribute, shown};
+use crate::args::{Int, attempted, attribute, caused, shown};
 use crate::cuda::current;
 use crate::cuda::errors::{logic, to_cuda};
 use crate::cuda::kept::Object;
@@ -131,16 +131,14 @@ impl Pointer {
                 None => Err(refused(op, what, object)),
             };
         }
-        if let Some(managed) = Self::in_managed(object) {
+        if let Some(managed) = Self::in_managed(object)? {
             return Ok(managed);
         }
         if object.getattr_opt(intern!(py, "__index__"))?.is_some() {
             // Arrays of the host have the method, and raise a TypeError.
             return match object.call_method0(intern!(py, "__index__")) {
-                Err(error) if error.is_instance_of::<PyTypeError>(py) => {
-                    Err(refused(op, what, object))
-                }
-                number => Self::at(op, what, &number?),
+                Err(error) => Err(caused(py, error, |_| refused(op, what, object))),
+                Ok(number) => Self::at(op, what, &number),
             };
         }
         Err(refused(op, what, object))
@@ -208,13 +206,13 @@ impl Pointer {
     }
 
     /// The bytes of an array of the host that are managed memory.
-    fn in_managed(object: &Bound<'_, PyAny>) -> Option<Self> {
-        let bytes = HostBytes::of("", "", object).ok()?;
-        managed_range(bytes.ptr() as u64)?;
-        Some(Self {
+    fn in_managed(object: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        let bytes = attempted(object.py(), HostBytes::of("", "", object))?;
+        let bytes = bytes.filter(|bytes| managed_range(bytes.ptr() as u64).is_some());
+        Ok(bytes.map(|bytes| Self {
             read_only: bytes.is_read_only(),
             ..Self::plain(bytes.ptr() as u64, Some(bytes.len()))
-        })
+        }))
     }
 
     /// The memory of a packed array of anybody.

@@ -16,7 +16,7 @@ use ulib_device::{LaunchConfig, Stream};
 
 use super::function::Function;
 use super::values::{Needs, pack};
-use crate::args::{Int, shown};
+use crate::args::{Int, caused, shown};
 use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::cuda::kept::{Keeper, Object, token};
 use crate::cuda::memory::on::On;
@@ -300,18 +300,19 @@ impl Function {
 /// One to three numbers, in a tuple or list, or one alone.
 pub(crate) fn extents(what: &str, given: &Bound<'_, PyAny>) -> PyResult<[u32; 3]> {
     let number = |object: &Bound<'_, PyAny>| -> PyResult<u32> {
-        if let Ok(number) = object.extract::<u32>() {
-            return Ok(number);
-        }
-        let number = object.extract::<Int>().map_err(|_| {
-            PyTypeError::new_err(format!(
-                "launch: {what} is {}, expected one to three integers",
-                shown(given)
-            ))
+        let number = object.extract::<Int>().map_err(|error| {
+            caused(object.py(), error, |_| {
+                PyTypeError::new_err(format!(
+                    "launch: {what} is {}, expected one to three integers",
+                    shown(given)
+                ))
+            })
         })?;
-        Err(logic(format!(
-            "launch: {what} has {number}, which is no number of blocks or threads"
-        )))
+        u32::try_from(number.0).map_err(|_| {
+            logic(format!(
+                "launch: {what} has {number}, which is no number of blocks or threads"
+            ))
+        })
     };
     let mut sizes = [1_u32; 3];
     let wrong = |count: usize| {
@@ -350,13 +351,21 @@ pub(crate) fn shared_bytes(given: Int) -> PyResult<u32> {
 
 /// The texture and surface references of a list.
 pub(super) fn references_in(given: &Bound<'_, PyAny>) -> PyResult<Vec<Py<PyAny>>> {
+    /// More than any program has: what gives them without an end is refused.
+    const MOST: usize = 1 << 12;
     let all = no_list(given.try_iter(), || not_a_reference("texrefs is", given))?;
-    all.map(|reference| {
-        let reference = reference?;
-        check_reference("texrefs holds", &reference)?;
-        Ok(reference.unbind())
-    })
-    .collect()
+    all.enumerate()
+        .map(|(index, reference)| {
+            let reference = reference?;
+            if index == MOST {
+                return Err(logic(format!(
+                    "launch: texrefs has more than {MOST} references"
+                )));
+            }
+            check_reference("texrefs holds", &reference)?;
+            Ok(reference.unbind())
+        })
+        .collect()
 }
 
 /// Refuses what is no texture or surface reference.
@@ -380,7 +389,7 @@ pub(super) fn no_list<T>(found: PyResult<T>, message: impl FnOnce() -> String) -
     found.map_err(|error| {
         Python::attach(|py| {
             if error.is_instance_of::<PyTypeError>(py) {
-                PyTypeError::new_err(message())
+                caused(py, error, |_| PyTypeError::new_err(message()))
             } else {
                 error
             }

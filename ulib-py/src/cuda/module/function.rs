@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
+use ulib_core::Context as _;
 use ulib_device::Stream;
 use ulib_device::launch::Shape;
 use ulib_device::sys::{CUfunc_cache, CUfunction_attribute};
@@ -13,7 +14,7 @@ use ulib_device::sys::{CUfunc_cache, CUfunction_attribute};
 use super::calls::{Call, Said, check_reference, extents, references_in};
 use super::modules::{References, bytes_of};
 use super::prepared::{Prepared, PreparedTime};
-use crate::args::{Int, shown, whole};
+use crate::args::{Int, caused, shown};
 use crate::cuda::arguments::Whole;
 use crate::cuda::errors::{IntoCudaResult, fitting, logic};
 
@@ -113,8 +114,8 @@ impl Function {
         stream: Option<&Bound<'py, PyAny>>,
         shared: Option<Whole>,
         texrefs: Option<&Bound<'py, PyAny>>,
-        time_kernel: bool,
-        cooperative: bool,
+        #[pyo3(from_py_with = truth)] time_kernel: bool,
+        #[pyo3(from_py_with = truth)] cooperative: bool,
         cluster: Option<&Bound<'py, PyAny>>,
         unknown: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Option<f64>> {
@@ -180,21 +181,22 @@ impl Function {
     }
 
     /// Launches the kernel with arguments of the types that ``prepare`` said, in the default stream.
-    #[pyo3(signature = (grid, block, *args, shared_size=0))]
+    #[pyo3(signature = (grid, block, *args, shared_size=Whole::Number(Int(0))), text_signature = "($self, grid, block, *args, shared_size=0)")]
     fn prepared_call<'py>(
         &self,
         py: Python<'py>,
         grid: &Bound<'py, PyAny>,
         block: &Bound<'py, PyAny>,
         args: &Bound<'py, PyTuple>,
-        #[pyo3(from_py_with = whole)] shared_size: i128,
+        shared_size: Whole,
     ) -> PyResult<()> {
-        let call = prepared(grid, block, None, Int(shared_size));
+        let shared = shared_size.of("prepared_call", "shared_size")?;
+        let call = prepared(grid, block, None, shared);
         self.launch_prepared(py, &call, args).map(drop)
     }
 
     /// As ``prepared_call``, in ``stream``.
-    #[pyo3(signature = (grid, block, stream, *args, shared_size=0))]
+    #[pyo3(signature = (grid, block, stream, *args, shared_size=Whole::Number(Int(0))), text_signature = "($self, grid, block, stream, *args, shared_size=0)")]
     fn prepared_async_call<'py>(
         &self,
         py: Python<'py>,
@@ -202,28 +204,30 @@ impl Function {
         block: &Bound<'py, PyAny>,
         stream: Option<&Bound<'py, PyAny>>,
         args: &Bound<'py, PyTuple>,
-        #[pyo3(from_py_with = whole)] shared_size: i128,
+        shared_size: Whole,
     ) -> PyResult<()> {
-        let call = prepared(grid, block, stream, Int(shared_size));
+        let shared = shared_size.of("prepared_async_call", "shared_size")?;
+        let call = prepared(grid, block, stream, shared);
         self.launch_prepared(py, &call, args).map(drop)
     }
 
     /// As ``prepared_call``; returns a function that waits for the kernel and gives the seconds it took.
-    #[pyo3(signature = (grid, block, *args, shared_size=0))]
+    #[pyo3(signature = (grid, block, *args, shared_size=Whole::Number(Int(0))), text_signature = "($self, grid, block, *args, shared_size=0)")]
     fn prepared_timed_call<'py>(
         &self,
         py: Python<'py>,
         grid: &Bound<'py, PyAny>,
         block: &Bound<'py, PyAny>,
         args: &Bound<'py, PyTuple>,
-        #[pyo3(from_py_with = whole)] shared_size: i128,
+        shared_size: Whole,
     ) -> PyResult<PreparedTime> {
+        let shared = shared_size.of("prepared_timed_call", "shared_size")?;
         self.refuse_capture(py, None, "prepared_timed_call waits for the kernel")?;
         let device = self.function.device();
         let begin = py
             .detach(|| PreparedTime::mark(&Stream::legacy(device)))
             .cuda()?;
-        let call = prepared(grid, block, None, Int(shared_size));
+        let call = prepared(grid, block, None, shared);
         let stream = self.launch_prepared(py, &call, args)?;
         let end = py.detach(|| PreparedTime::mark(&stream)).cuda()?;
         Ok(PreparedTime::new(begin, end))
@@ -241,6 +245,12 @@ impl Function {
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let shared = shared.of("launch", "shared")?;
+        if buf.is_instance_of::<PyString>() {
+            let found = shown(buf);
+            return Err(PyTypeError::new_err(format!(
+                "launch: buf is {found}, expected bytes, or an array of them"
+            )));
+        }
         let packed = bytes_of("launch: buf", buf)?;
         self.launch_packed(py, &prepared(grid, block, stream, shared), &packed)
     }
@@ -258,8 +268,11 @@ impl Function {
 
     /// An attribute by its ``function_attribute``, or the driver's number for it.
     fn get_attribute(&self, py: Python<'_>, attribute: &Bound<'_, PyAny>) -> PyResult<i32> {
-        let attribute = attribute_of(attribute)?;
-        py.detach(|| self.function.attribute(attribute)).cuda()
+        const OP: &str = "Function.get_attribute";
+        let number = number_of(OP, "attribute", attribute)?;
+        py.detach(|| self.function.attribute(CUfunction_attribute(number)))
+            .with_context(|| format!("{OP}: attribute {number}"))
+            .cuda()
     }
 
     /// Changes an attribute.
@@ -269,15 +282,25 @@ impl Function {
         attribute: &Bound<'_, PyAny>,
         value: Whole,
     ) -> PyResult<()> {
-        let attribute = attribute_of(attribute)?;
-        let value = fitting("set_attribute", "value", value)?;
+        const OP: &str = "Function.set_attribute";
+        let number = number_of(OP, "attribute", attribute)?;
+        let value = fitting(OP, "value", value)?;
+        let attribute = CUfunction_attribute(number);
         py.detach(|| self.function.set_attribute(attribute, value))
+            .with_context(|| format!("{OP}: attribute {number}, value {value}"))
             .cuda()
     }
 
     /// Says, by a ``func_cache``, which of cache and shared memory the kernel would rather have more of.
     fn set_cache_config(&self, py: Python<'_>, config: &Bound<'_, PyAny>) -> PyResult<()> {
-        let config = CUfunc_cache(attribute_of(config)?.0);
+        const OP: &str = "Function.set_cache_config";
+        let config = CUfunc_cache(number_of(OP, "config", config)?);
+        if config.0 > CUfunc_cache::CU_FUNC_CACHE_PREFER_EQUAL.0 {
+            return Err(logic(format!(
+                "{OP}: config is {}, which is no func_cache",
+                config.0
+            )));
+        }
         py.detach(|| self.function.set_cache_config(config)).cuda()
     }
 
@@ -286,12 +309,12 @@ impl Function {
 
     /// How many blocks of ``block_size`` threads and ``dynamic_smem_size`` bytes of shared memory each run on a multiprocessor at a
     /// time.
-    #[pyo3(signature = (block_size, dynamic_smem_size=0))]
+    #[pyo3(signature = (block_size, dynamic_smem_size=Whole::Number(Int(0))), text_signature = "($self, block_size, dynamic_smem_size=0)")]
     fn max_active_blocks_per_multiprocessor(
         &self,
         py: Python<'_>,
         block_size: Whole,
-        #[pyo3(from_py_with = whole)] dynamic_smem_size: i128,
+        dynamic_smem_size: Whole,
     ) -> PyResult<u32> {
         let block_size = fitting(
             "max_active_blocks_per_multiprocessor",
@@ -301,7 +324,7 @@ impl Function {
         let dynamic_smem_size = fitting(
             "max_active_blocks_per_multiprocessor",
             "dynamic_smem_size",
-            Int(dynamic_smem_size),
+            dynamic_smem_size,
         )?;
         py.detach(|| {
             self.function
@@ -311,22 +334,22 @@ impl Function {
     }
 
     /// The smallest grid and the size of block that keep the device busiest; at most ``block_size_limit`` threads if that is not 0.
-    #[pyo3(signature = (dynamic_smem_size=0, block_size_limit=0))]
+    #[pyo3(signature = (dynamic_smem_size=Whole::Number(Int(0)), block_size_limit=Whole::Number(Int(0))), text_signature = "($self, dynamic_smem_size=0, block_size_limit=0)")]
     fn max_potential_block_size(
         &self,
         py: Python<'_>,
-        #[pyo3(from_py_with = whole)] dynamic_smem_size: i128,
-        #[pyo3(from_py_with = whole)] block_size_limit: i128,
+        dynamic_smem_size: Whole,
+        block_size_limit: Whole,
     ) -> PyResult<(u32, u32)> {
         let dynamic_smem_size = fitting(
             "max_potential_block_size",
             "dynamic_smem_size",
-            Int(dynamic_smem_size),
+            dynamic_smem_size,
         )?;
         let block_size_limit = fitting(
             "max_potential_block_size",
             "block_size_limit",
-            Int(block_size_limit),
+            block_size_limit,
         )?;
         py.detach(|| {
             self.function
@@ -410,14 +433,22 @@ fn prepared<'a, 'py>(
     }
 }
 
-fn attribute_of(attribute: &Bound<'_, PyAny>) -> PyResult<CUfunction_attribute> {
-    let number: Int = attribute.extract().map_err(|_| {
-        PyTypeError::new_err(format!(
-            "expected a function_attribute or a number, got {}",
-            shown(attribute)
-        ))
+/// The number of an attribute or of a choice.
+fn number_of(op: &str, what: &str, given: &Bound<'_, PyAny>) -> PyResult<u32> {
+    let number: Int = given.extract().map_err(|error| {
+        caused(given.py(), error, |_| {
+            let found = shown(given);
+            PyTypeError::new_err(format!("{op}: {what} is {found}, expected a number"))
+        })
     })?;
-    u32::try_from(number.0)
-        .map(CUfunction_attribute)
-        .map_err(|_| logic(format!("{number} is no attribute of a function")))
+    u32::try_from(number.0).map_err(|_| {
+        logic(format!(
+            "{op}: {what} is {number}, expected a number of 32 bits"
+        ))
+    })
+}
+
+/// Anything as yes or no.
+fn truth(given: &Bound<'_, PyAny>) -> PyResult<bool> {
+    given.is_truthy()
 }

@@ -10,7 +10,7 @@ use ulib_device::module::JitLog;
 use ulib_device::sys::{CUjit_option, CUjitInputType};
 
 use super::modules::{Module, bytes_of, handler_of, options, tell};
-use crate::args::{Int, shown};
+use crate::args::{Int, caused, shown};
 use crate::cell::drop_detached;
 use crate::cuda::arguments::path;
 use crate::cuda::current;
@@ -60,8 +60,10 @@ fn used() -> PyErr {
 }
 
 fn kind_of(kind: &Bound<'_, PyAny>) -> PyResult<CUjitInputType> {
-    let number: Int = kind.extract().map_err(|_| {
-        PyTypeError::new_err(format!("Linker: {} is no jit_input_type", shown(kind)))
+    let number: Int = kind.extract().map_err(|error| {
+        caused(kind.py(), error, |_| {
+            PyTypeError::new_err(format!("Linker: {} is no jit_input_type", shown(kind)))
+        })
     })?;
     u32::try_from(number.0)
         .map(CUjitInputType)

@@ -13,7 +13,7 @@ use ulib_device::module::{JitLog, JitOptions};
 use ulib_device::sys::CUjit_option;
 
 use super::function::Function;
-use crate::args::{Int, shown};
+use crate::args::{Int, caused, shown};
 use crate::cuda::arguments::{name as name_of, path};
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, logic};
@@ -158,15 +158,17 @@ pub(super) fn options(given: Option<&Bound<'_, PyAny>>) -> PyResult<JitOptions> 
     let Some(given) = given.filter(|given| !given.is_none()) else {
         return Ok(options);
     };
-    let wrong = |found: &Bound<'_, PyAny>| {
-        PyTypeError::new_err(format!(
-            "options: {} is no pair of a jit_option and a number",
-            shown(found)
-        ))
+    let wrong = |found: &Bound<'_, PyAny>, error| {
+        caused(found.py(), error, |_| {
+            PyTypeError::new_err(format!(
+                "options: {} is no pair of a jit_option and a number",
+                shown(found)
+            ))
+        })
     };
-    for pair in given.try_iter().map_err(|_| wrong(given))? {
+    for pair in given.try_iter().map_err(|error| wrong(given, error))? {
         let pair = pair?;
-        let (option, value): (Int, Int) = pair.extract().map_err(|_| wrong(&pair))?;
+        let (option, value): (Int, Int) = pair.extract().map_err(|error| wrong(&pair, error))?;
         let option = u32::try_from(option.0)
             .map_err(|_| logic(format!("options: {option} is no jit_option")))?;
         let value = usize::try_from(value.0)
@@ -249,11 +251,13 @@ pub(in crate::cuda) fn bytes_of(what: &str, object: &Bound<'_, PyAny>) -> PyResu
     if let Ok(bytes) = object.extract::<&[u8]>() {
         return Ok(bytes.to_vec());
     }
-    let buffer = PyBuffer::<u8>::get(object).map_err(|_| {
-        PyTypeError::new_err(format!(
-            "{what} is {}, expected bytes, or an array of them",
-            shown(object)
-        ))
+    let buffer = PyBuffer::<u8>::get(object).map_err(|error| {
+        caused(object.py(), error, |_| {
+            PyTypeError::new_err(format!(
+                "{what} is {}, expected bytes, or an array of them",
+                shown(object)
+            ))
+        })
     })?;
     buffer.to_vec(object.py())
 }

@@ -11,7 +11,7 @@ use ulib_device::{Event, Function, Stream};
 use super::calls::no_list;
 use super::numpy::{Numpy, Scalar};
 use super::values::Needs;
-use crate::args::shown;
+use crate::args::{Int, attempted, caused, shown};
 use crate::cuda::errors::{IntoCudaResult, logic};
 
 /// What becomes of one value of a prepared call.
@@ -51,8 +51,19 @@ const LETTERS: &[(char, &str, Scalar)] = &[
     ('D', "complex128", Scalar::ComplexDouble),
 ];
 
-/// Types of one letter that a string may ask for at most.
+/// Types that one call has at most: more than the parameters of any kernel.
 const MOST: usize = 1 << 12;
+
+/// Takes one more type.
+fn add(kinds: &mut Vec<Kind>, kind: Kind) -> PyResult<()> {
+    if kinds.len() == MOST {
+        return Err(PyValueError::new_err(format!(
+            "prepare: more than {MOST} types, which no kernel takes"
+        )));
+    }
+    kinds.push(kind);
+    Ok(())
+}
 
 impl Prepared {
     /// Those of `types`, which have to agree with the kernel's own parameters as far as the driver tells those.
@@ -69,7 +80,7 @@ impl Prepared {
                 )
             })?;
             for item in all {
-                kinds.push(type_kind(&item?)?);
+                add(&mut kinds, type_kind(&item?)?)?;
             }
         }
         if let Some(parameters) = function.parameters().cuda()? {
@@ -163,10 +174,11 @@ impl Prepared {
                 return Err(refused(index, &value, "a number"));
             }
             let number = class.call1((&value,)).map_err(|error| {
-                let text = format!("parameter #{index} (0-based) of the prepared call: {error}");
-                let named = logic(text);
-                named.set_cause(py, Some(error));
-                named
+                caused(py, error, |error| {
+                    logic(format!(
+                        "parameter #{index} (0-based) of the prepared call: {error}"
+                    ))
+                })
             })?;
             made.get_or_insert_with(|| values.iter().take(index).collect())
                 .push(number);
@@ -182,32 +194,32 @@ fn refused(index: usize, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
     ))
 }
 
-/// Refuses what is no integer, or none that the parameter has room for: NumPy would cut it off, or turn it over.
+/// Refuses what is no integer, or none that a number of this type can be: NumPy would cut it off, or turn it over.
 fn check_integer(index: usize, value: &Bound<'_, PyAny>, scalar: Scalar) -> PyResult<()> {
-    let unsigned = matches!(scalar, Scalar::Unsigned(_));
-    if value.is_exact_instance_of::<PyInt>() {
-        // One that is too large is refused later.
-        return if unsigned && matches!(value.extract::<i64>(), Ok(..0)) {
-            Err(refused(index, value, "an integer of 0 or more"))
-        } else {
-            Ok(())
-        };
-    }
-    let Some(whole) = value.getattr_opt(intern!(value.py(), "__index__"))? else {
-        return Err(refused(index, value, "an integer"));
-    };
     let bits = 8 * scalar.size() as u32;
-    let room = if unsigned {
+    let room = if matches!(scalar, Scalar::Unsigned(_)) {
         0..=(1_i128 << bits) - 1
     } else {
         -(1_i128 << (bits - 1))..=(1_i128 << (bits - 1)) - 1
     };
-    match whole.call0().and_then(|whole| whole.extract::<i128>()) {
-        Ok(whole) if room.contains(&whole) => Ok(()),
-        _ => {
-            let expected = format!("an integer from {} to {}", room.start(), room.end());
-            Err(refused(index, value, &expected))
+    let unfit = || {
+        let expected = format!("an integer from {} to {}", room.start(), room.end());
+        refused(index, value, &expected)
+    };
+    let py = value.py();
+    let whole = if value.is_exact_instance_of::<PyInt>() {
+        value.extract()
+    } else {
+        match value.getattr_opt(intern!(py, "__index__"))? {
+            Some(whole) => whole.call0().and_then(|whole| whole.extract()),
+            None => return Err(refused(index, value, "an integer")),
         }
+    };
+    let Int(whole) = whole.map_err(|error| caused(py, error, |_| unfit()))?;
+    if room.contains(&whole) {
+        Ok(())
+    } else {
+        Err(unfit())
     }
 }
 
@@ -259,11 +271,11 @@ fn kinds_of(py: Python<'_>, text: &str, kinds: &mut Vec<Kind>) -> PyResult<()> {
         };
         digits.clear();
         if letter == 's' {
-            kinds.push(Kind::Struct(count));
+            add(kinds, Kind::Struct(count))?;
             continue;
         }
         for _ in 0..count.unwrap_or(1) {
-            kinds.push(letter_kind(py, letter)?);
+            add(kinds, letter_kind(py, letter)?)?;
         }
     }
     if digits.is_empty() {
@@ -302,7 +314,8 @@ fn type_kind(item: &Bound<'_, PyAny>) -> PyResult<Kind> {
         return Ok(Kind::Address);
     }
     // A class that is no number, such as that of pointers.
-    let Ok(dtype) = numpy.call_method1(intern!(py, "dtype"), (item,)) else {
+    let made = numpy.call_method1(intern!(py, "dtype"), (item,));
+    let Some(dtype) = attempted(py, made)? else {
         return Ok(Kind::Address);
     };
     let class = dtype.getattr(intern!(py, "type"))?;

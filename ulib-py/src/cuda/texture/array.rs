@@ -8,6 +8,7 @@ use ulib_device::texture::Array;
 
 use super::given::{count, described, descriptor};
 use super::held::Held;
+use crate::args::attempted;
 use crate::cuda::arguments::Whole;
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, logic};
@@ -144,7 +145,7 @@ impl PyArray {
             let stream = on.stream(OP, array.device())?;
             copy_to_array(&array, [0; 3], from, pitch, whole, &stream)
         };
-        if let Ok(host) = HostBytes::of(OP, "source", source) {
+        if let Some(host) = attempted(py, HostBytes::of(OP, "source", source))? {
             let host = slice(&host);
             return py.detach(|| fill(Source::Host(host))).cuda();
         }
@@ -177,7 +178,7 @@ impl PyArray {
             let stream = on.stream(OP, array.device())?;
             copy_from_array(to, pitch, &array, [0; 3], whole, &stream)
         };
-        if HostBytes::of(OP, "dest", dest).is_ok() {
+        if attempted(py, HostBytes::of(OP, "dest", dest))?.is_some() {
             let host = HostBytes::writable(OP, "dest", dest)?;
             let (start, len) = (HostPtr(host.ptr()), host.len());
             return py

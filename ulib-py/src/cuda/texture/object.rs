@@ -19,7 +19,7 @@ use super::array::PyArray;
 use super::given::{count, format, small, texels};
 use super::held::Held;
 use super::mipmap::PyMipmappedArray;
-use crate::args::{Int, shown};
+use crate::args::{Int, attempted, caused, shown};
 use crate::cuda::arguments::Whole;
 use crate::cuda::errors::{IntoCudaResult, logic, to_cuda};
 use crate::cuda::kept::Object;
@@ -83,15 +83,18 @@ fn address_modes(given: Option<&Bound<'_, PyAny>>) -> PyResult<[AddressMode; 3]>
     let Some(given) = given else {
         return Ok([AddressMode::Clamp; 3]);
     };
-    if let Ok(one) = given.extract::<Int>() {
+    let py = given.py();
+    if let Some(one) = attempted(py, given.extract::<Int>())? {
         return Ok([nth("address_mode", &AddressMode::ALL, one.into())?; 3]);
     }
     let mut modes = [AddressMode::Clamp; 3];
-    let wrong = |_| {
-        PyTypeError::new_err(format!(
-            "{CLASS}: address_mode is {}, expected an address_mode, or one for each axis",
-            shown(given)
-        ))
+    let wrong = |error| {
+        caused(py, error, |_| {
+            PyTypeError::new_err(format!(
+                "{CLASS}: address_mode is {}, expected an address_mode, or one for each axis",
+                shown(given)
+            ))
+        })
     };
     for (axis, mode) in given.try_iter().map_err(wrong)?.enumerate() {
         let slot = modes.get_mut(axis);
