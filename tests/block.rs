@@ -30,6 +30,8 @@ mod exports;
 mod faults;
 #[path = "block/forks.rs"]
 mod forks;
+#[path = "block/graphs.rs"]
+mod graphs;
 #[path = "block/kernels.rs"]
 mod kernels;
 #[path = "block/placement.rs"]

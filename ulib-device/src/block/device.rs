@@ -7,9 +7,11 @@ use std::sync::Arc;
 use ulib_core::{Action, Error, Event, PreferredDevice, Residency, Result};
 
 use super::Block;
+use super::captured::Captured;
 use super::device_copy::{DeviceCopy, record};
 use super::state::{State, Wanted};
 use super::transfers::Cause;
+use crate::graph::capture_of;
 use crate::memory::Access as Use;
 use crate::{Device, Stream};
 
@@ -334,6 +336,12 @@ impl Block {
         if begun.is_err() && event == Event::KernelOverwrite {
             state.residency = before;
         }
-        Ok((begun?, before.is_host_current()))
+        let begun = begun?;
+        if let Some(capture) = capture_of(stream)? {
+            capture
+                .used()
+                .note_block(Captured::new(self, &begun.copy, access));
+        }
+        Ok((begun, before.is_host_current()))
     }
 }

@@ -40,6 +40,7 @@
 //! # Ok::<(), ulib_core::Error>(())
 //! ```
 
+mod captured;
 mod device;
 mod device_copy;
 mod guards;
@@ -60,6 +61,7 @@ use std::sync::Arc;
 
 use ulib_core::{DeviceStorable, PreferredDevice, Residency, Result, bytemuck};
 
+pub(crate) use captured::{Alive, Captured, Held};
 pub use device::{DeviceMut, DeviceRef};
 pub use guards::{HostMut, HostRef};
 pub use host::out_of_host_memory;

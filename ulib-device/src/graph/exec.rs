@@ -4,7 +4,7 @@ use super::kept::Part;
 use super::node::{Node, nodes_of};
 use super::ready::{Raw, Ready, Use};
 use super::retired::{let_go, retire};
-use super::used::Together;
+use super::used::{Together, begun};
 use super::{Graph, Inner};
 use crate::device::{Device, same_device};
 use crate::driver::{check, forked, missing_entry};
@@ -18,6 +18,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use ulib_core::{Error, ErrorKind, Result};
+
+/// Launched in so many streams, those whose launches are over are forgotten.
+const MANY_USES: usize = 16;
 
 /// A graph that is ready to be launched.
 ///
@@ -85,10 +88,13 @@ impl<'m> GraphExec<'m> {
 
     /// Puts all its work into `stream` and returns without waiting for it. Launches of one graph run one after another, in
     /// whichever streams. Memory that remembers its uses ([`DeviceBytes`](crate::DeviceBytes), and arrays and textures) is used by the
-    /// launch as by any work: it comes after conflicting work that was put into other streams before.
+    /// launch as by any work: it comes after conflicting work that was put into other streams before. A launch is an operation on
+    /// each [`Block`](crate::block::Block) that is still there: values that the host has changed since go to the device first, and
+    /// what is written is newest there.
     ///
     /// # Errors
-    /// Kind `InvalidArgument` when the stream belongs to another device; `Busy` while it is being captured, which stays unharmed:
+    /// Kind `InvalidArgument` when the stream belongs to another device; `Residency` when a block no longer has the device memory that
+    /// the graph uses, since it was released or moved, and then nothing is launched; `Busy` while it is being captured, which stays unharmed:
     /// drivers do not take a launch for a part of another graph; `Busy` as well where memory is in use in a stream that somebody else
     /// is capturing; whatever the driver says, which includes the failure of any kernel before; kind `Forked` in a forked child.
     pub fn launch(&mut self, stream: &Stream) -> Result<()> {
@@ -103,9 +109,15 @@ impl<'m> GraphExec<'m> {
             let reason = "the stream is being captured, and launching a graph cannot become part of another one";
             return Err(Error::busy("GraphExec::launch", reason));
         }
+        // Before the memory is locked, as operations do it.
+        let blocks = self.used.blocks();
+        let _held = begun(&blocks)?;
         // Known before the launch, so that whatever fails after it is waited for.
         let known = self.uses.iter().position(|used| used.stream == *stream);
         let at = known.unwrap_or_else(|| {
+            if self.uses.len() >= MANY_USES {
+                self.uses.retain(|used| !used.is_over());
+            }
             self.uses.push(Use {
                 stream: stream.clone(),
                 after: None,
@@ -144,10 +156,7 @@ impl<'m> GraphExec<'m> {
     /// Whether all launches so far are done; false where the driver does not tell. Does not wait.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.uses.iter().all(|used| match &used.after {
-            Some(event) => event.is_done().unwrap_or(false),
-            None => used.stream.is_done().unwrap_or(false),
-        })
+        self.uses.iter().all(Use::is_over)
     }
 
     /// Waits until all launches so far are done.

@@ -76,6 +76,15 @@ pub(super) struct Use {
 }
 
 impl Use {
+    /// Whether its launches are done; false where the driver does not tell.
+    pub(super) fn is_over(&self) -> bool {
+        match &self.after {
+            Some(event) => event.is_done(),
+            None => self.stream.is_done(),
+        }
+        .unwrap_or(false)
+    }
+
     /// Its last launch so far.
     pub(super) fn mark(&self) -> Mark {
         match &self.after {
