@@ -247,11 +247,15 @@ def test_the_other_byte_order_and_objects_are_refused(gpu):
     for dtype in (">f4", ">f8", ">u2", ">c8"):
         given = np.ones((2, 3), dtype)
         for make in (cuda.np_to_array, cuda.matrix_to_array):
-            with pytest.raises(TypeError, match="byte order"):
+            with pytest.raises(TypeError, match=f"^{make.__name__}: elements of .* are in the other byte order"):
                 make(given, "C")
-        with pytest.raises(TypeError, match="byte order"):
+        with pytest.raises(TypeError, match="^matrix_to_array: .* byte order"):
             cuda.matrix_to_array(given, "C", allow_double_hack=True)
-    with pytest.raises(TypeError, match=r"dtype\('O'\)"):
+        with pytest.raises(TypeError, match="^make_multichannel_2d_array: .* byte order"):
+            cuda.make_multichannel_2d_array(given[:, :, np.newaxis], "C")
+        with pytest.raises(TypeError, match="^dtype_to_array_format: .* byte order"):
+            cuda.dtype_to_array_format(dtype)
+    with pytest.raises(TypeError, match=r"^np_to_array: .*dtype\('O'\)"):
         cuda.np_to_array(np.full((2, 3), None), "C")
 
 

@@ -37,7 +37,7 @@ def test_machine_code_and_ptx(nvrtc, cache):
     assert b".target sm_75" in compiler.compile(SCALE, options=["-arch=compute_75"])
     with pytest.raises(ValueError, match="nvcc makes and NVRTC does not"):
         compiler.compile(SCALE, target="fatbin", **PTX)
-    with pytest.raises(ValueError, match="target is 'exe'"):
+    with pytest.raises(ValueError, match="^compile: target is 'exe'"):
         compiler.compile(SCALE, target="exe", **PTX)
     with pytest.raises(ValueError, match="the architecture is \"pascal\""):
         compiler.compile(SCALE, arch="pascal")
@@ -285,12 +285,12 @@ def test_templates_are_found_by_their_expressions(gpu, nvrtc, cache):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"source": b"int x;"}, "source is bytes, expected a text"),
-        ({"options": 5}, "options is 5, expected a list of texts"),
+        ({"source": b"int x;"}, "compile: source is bytes, expected a text"),
+        ({"options": 5}, "compile: options is 5, expected a list of texts"),
         ({"options": [5]}, r"options is \[5\], expected"),
         ({"include_dirs": 5}, "include_dirs is 5, expected"),
         ({"name_expressions": [None]}, "name_expressions is"),
-        ({"arch": 80}, "arch is 80, expected a text such as 'sm_90'"),
+        ({"arch": 80}, "compile: arch is 80, expected a text such as 'sm_90'"),
         ({"code": 80}, "code is 80"),
     ],
 )

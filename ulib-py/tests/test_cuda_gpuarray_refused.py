@@ -57,24 +57,30 @@ def test_other_operations_are_not_there_yet_either(gpu):
 
 @pytest.mark.parametrize("dtype", [">f4", ">i8", ">c8", ">u2", np.dtype([("a", "i1"), ("b", ">f8")])], ids=str)
 def test_the_other_byte_order_stays_on_the_host(gpu, dtype):
-    for call in (
-        lambda: gpuarray.to_gpu(np.ones(3, dtype)),
-        lambda: gpuarray.empty(3, dtype),
-        lambda: gpuarray.empty_like(np.ones(3, dtype)),
-        lambda: gpuarray.zeros(16, "u1").view(dtype),
+    for op, call in (
+        ("to_gpu", lambda: gpuarray.to_gpu(np.ones(3, dtype))),
+        ("to_gpu_async", lambda: gpuarray.to_gpu_async(np.ones(3, dtype))),
+        ("GPUArray", lambda: gpuarray.empty(3, dtype)),
+        ("empty_like", lambda: gpuarray.empty_like(np.ones(3, dtype))),
+        ("zeros_like", lambda: gpuarray.zeros_like(np.ones(3, dtype))),
+        ("ones_like", lambda: gpuarray.ones_like(np.ones(3, dtype))),
+        ("view", lambda: gpuarray.zeros(16, "u1").view(dtype)),
     ):
-        with pytest.raises(TypeError, match="the other byte order"):
+        with pytest.raises(TypeError, match=f"^{op}: elements of .* are in the other byte order"):
             call()
     assert same(gpuarray.to_gpu(np.ones(3, ">u1")), np.ones(3, "u1"))
     assert gpuarray.to_gpu(np.arange(3, dtype=">i4").astype("i4")).get().tolist() == [0, 1, 2]
 
 
 def test_python_objects_stay_on_the_host(gpu):
-    for call in (
-        lambda: gpuarray.to_gpu(np.array([1, None])),
-        lambda: gpuarray.empty(3, object),
-        lambda: gpuarray.zeros(3, np.dtype([("a", "O")])),
-        lambda: gpuarray.zeros(3, "i8").view(object),
+    for op, call in (
+        ("to_gpu", lambda: gpuarray.to_gpu(np.array([1, None]))),
+        ("to_gpu_async", lambda: gpuarray.to_gpu_async(np.array([1, None]))),
+        ("arange", lambda: gpuarray.arange(3, dtype=object)),
+        ("GPUArray", lambda: gpuarray.empty(3, object)),
+        ("GPUArray", lambda: gpuarray.zeros(3, np.dtype([("a", "O")]))),
+        ("zeros_like", lambda: gpuarray.zeros_like(gpuarray.zeros(3, "i8"), object)),
+        ("view", lambda: gpuarray.zeros(3, "i8").view(object)),
     ):
-        with pytest.raises(TypeError, match="Python objects"):
+        with pytest.raises(TypeError, match=f"^{op}: elements of .* are Python objects"):
             call()

@@ -1,6 +1,8 @@
 """What the calls about memory say of mistakes: the operation, the argument and its value, before anything is done."""
 
+import functools
 import gc
+import types
 
 import numpy as np
 import pytest
@@ -59,18 +61,43 @@ def test_ranges_of_managed_memory_are_named(gpu, method):
 def test_what_is_no_array_is_named(gpu):
     for make in (cuda.pagelocked_empty_like, cuda.pagelocked_zeros_like, cuda.aligned_empty_like, cuda.aligned_zeros_like,
                  cuda.managed_empty_like, cuda.managed_zeros_like, cuda.register_host_memory):
-        with pytest.raises(TypeError, match="int is no array of NumPy: it has no shape"):
+        with pytest.raises(TypeError, match=f"^{make.__name__}: 5 is no array of NumPy: it has no shape"):
             make(5)
-    with pytest.raises(TypeError, match="list is no array of NumPy"):
+        with pytest.raises(ValueError, match=f"^{make.__name__}: could not detect array order"):
+            make(np.zeros((4, 4))[::2, ::2])
+        if make is not cuda.register_host_memory:
+            with pytest.raises(TypeError, match=f"^{make.__name__}: elements of object are Python objects"):
+                make(np.array([None]))
+    with pytest.raises(TypeError, match=r"^from_device_like: \[1, 2\] is no array of NumPy: it has no shape"):
         cuda.from_device_like(0, [1, 2])
-    for handler in (cuda.In(5), cuda.Out(5), cuda.InOut(5)):
-        with pytest.raises(TypeError, match=r"int is no array: it has no number of bytes \(nbytes\)"):
-            handler.get_device_alloc()
+    for handler in (cuda.In, cuda.Out, cuda.InOut, cuda.mem_alloc_like):
+        call = handler if handler is cuda.mem_alloc_like else lambda ary: handler(ary).get_device_alloc()
+        with pytest.raises(TypeError, match=rf"^{handler.__name__}: 5 is no array: it has no number of bytes \(nbytes\)"):
+            call(5)
+        with pytest.raises(TypeError, match=f"^{handler.__name__}: nbytes is 'many'"):
+            call(types.SimpleNamespace(nbytes="many"))
     with pytest.raises(TypeError, match="to_device: int has no buffer"):
         cuda.to_device(5)
     for shape in (2.5, "ab", (3, "x"), None):
-        with pytest.raises(TypeError, match="shape is .*, expected an integer or some"):
+        with pytest.raises(TypeError, match="^pagelocked_empty: shape is .*, expected an integer or some"):
             cuda.pagelocked_empty(shape, np.int8)
+
+
+def test_arrays_that_cannot_be_made_name_who_makes_them(gpu):
+    allocation = cuda.mem_alloc(16)
+    makers = [getattr(cuda, f"{kind}_{what}") for kind in ("pagelocked", "aligned", "managed") for what in ("empty", "zeros")]
+    makers += [tools.PageLockedMemoryPool().allocate]
+    for op, make in [(make.__name__, make) for make in makers] + [("from_device", functools.partial(cuda.from_device, allocation))]:
+        for args, error, words in (
+            ((None, np.int8), TypeError, "shape is None, expected an integer or some"),
+            ((-1, np.int8), ValueError, r"shape \(-1,\) has a negative length"),
+            ((HUGE, np.int64), ValueError, f"shape .{HUGE},. of int64 has more bytes than memory"),
+            ((4, object), TypeError, "elements of object are Python objects"),
+            ((4, "nonsense"), TypeError, "dtype is 'nonsense'"),
+            ((4, np.int8, "A"), ValueError, "order is 'A', expected 'C' or 'F'"),
+        ):
+            with pytest.raises(error, match=f"^{op}: {words}"):
+                make(*args)
 
 
 def test_a_copy_takes_arrays_only_where_it_says_so(gpu):

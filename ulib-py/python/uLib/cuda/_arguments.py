@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import DTypeLike
 
 T = TypeVar("T")
 
@@ -44,6 +48,22 @@ def integer(op: str, name: str, value: Any) -> int:
 def integers(op: str, name: str, values: Iterable[Any]) -> tuple[int, ...]:
     """Several integers."""
     return converted(op, name, values, lambda given: tuple(operator.index(number) for number in given))
+
+
+def element(op: str, dtype: DTypeLike) -> numpy.dtype[Any]:
+    """A type of elements."""
+    import numpy
+
+    return converted(op, "dtype", dtype, numpy.dtype)
+
+
+def in_device_order(op: str, dtype: numpy.dtype[Any]) -> numpy.dtype[Any]:
+    """A type whose bytes are in the order that devices have."""
+    if not dtype.isnative:
+        raise TypeError(
+            f"{op}: elements of {dtype!r} are in the other byte order, which kernels cannot read; astype(dtype.newbyteorder('='))"
+        )
+    return dtype
 
 
 def instance(op: str, name: str, value: Any, kind: type[T]) -> T:

@@ -10,7 +10,7 @@ import numpy
 from numpy.typing import DTypeLike
 
 from . import _layout
-from ._arguments import function, integers
+from ._arguments import function, in_device_order, integers
 from ._layout import Flags
 from ._memory import _dtype, _order, _shape
 from ._native import mem_alloc
@@ -23,11 +23,8 @@ if TYPE_CHECKING:
 Allocator = Callable[[int], Any]
 
 
-def _kind(dtype: DTypeLike) -> numpy.dtype[Any]:
-    found = _dtype(dtype)
-    if not found.isnative:
-        raise TypeError(f"elements of {found!r} are in the other byte order, which kernels cannot read; astype(dtype.newbyteorder('='))")
-    return found
+def _kind(op: str, dtype: DTypeLike) -> numpy.dtype[Any]:
+    return in_device_order(op, _dtype(op, dtype))
 
 
 def _allocated(allocator: Allocator, nbytes: int) -> Any:
@@ -52,26 +49,26 @@ class ArrayBase(NoArithmetic):
         strides: Sequence[int] | None = None,
         order: str = "C",
     ) -> None:
-        self.shape = _shape(shape)
-        self.dtype: numpy.dtype[Any] = _kind(dtype)
+        self.shape = _shape("GPUArray", shape)
+        self.dtype: numpy.dtype[Any] = _kind("GPUArray", dtype)
         if strides is None:
-            self.strides = _layout.packed_strides(self.shape, self.dtype.itemsize, _order(order))
+            self.strides = _layout.packed_strides(self.shape, self.dtype.itemsize, _order("GPUArray", order))
         else:
             self.strides = integers("GPUArray", "strides", strides)
             if len(self.strides) != len(self.shape):
-                raise ValueError(f"strides {self.strides} of {len(self.strides)} axes, of an array of shape {self.shape}")
+                raise ValueError(f"GPUArray: strides {self.strides} of {len(self.strides)} axes, of an array of shape {self.shape}")
         self.allocator = allocator
         self.base = base
         low, high = _layout.span(self.shape, self.strides, self.dtype.itemsize)
         if gpudata is not None:
             if isinstance(gpudata, ALLOCATIONS) and (low < 0 or high > gpudata.size):
                 raise ValueError(
-                    f"shape {self.shape}, strides {self.strides} and {self.dtype} reach from byte {low} to {high} of memory of "
+                    f"GPUArray: shape {self.shape}, strides {self.strides} and {self.dtype} reach from byte {low} to {high} of memory of "
                     f"{gpudata.size} bytes"
                 )
             self._place: Place | None = Place(gpudata)
         elif base is not None:
-            raise ValueError("base is of use with gpudata only")
+            raise ValueError("GPUArray: base is of use with gpudata only")
         else:
             self._place = Place(_allocated(allocator, high - low), -low) if high > low else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._arguments import integer, shown
+from ._arguments import element, in_device_order, integer, shown
 from ._enums import array3d_flags, array_format
 from ._errors import LogicError
 from ._native import Array, described
@@ -81,29 +81,29 @@ _FORMATS = {
 _IN_PIECES = {"f8": 2, "c8": 2, "c16": 4}
 
 
-def _code(dtype: DTypeLike) -> str:
-    import numpy
-
-    found = numpy.dtype(dtype)
-    if not found.isnative:
-        raise TypeError(f"elements of {found!r} are in the other byte order")
+def _code(op: str, dtype: DTypeLike) -> str:
+    found = in_device_order(op, element(op, dtype))
     return f"{found.kind}{found.itemsize}"
 
 
 def dtype_to_array_format(dtype: DTypeLike) -> array_format:
     """The format of an array whose channels are of this type."""
-    found = _FORMATS.get(_code(dtype))
+    return _format("dtype_to_array_format", dtype)
+
+
+def _format(op: str, dtype: DTypeLike) -> array_format:
+    found = _FORMATS.get(_code(op, dtype))
     if found is None:
-        raise TypeError(f"cannot convert dtype {dtype!r} to array format")
+        raise TypeError(f"{op}: cannot convert dtype {dtype!r} to array format")
     return array_format(found)
 
 
-def _texel(dtype: DTypeLike) -> tuple[array_format, int]:
+def _texel(op: str, dtype: DTypeLike) -> tuple[array_format, int]:
     """Format and channels of elements of this type."""
-    pieces = _IN_PIECES.get(_code(dtype))
+    pieces = _IN_PIECES.get(_code(op, dtype))
     if pieces is not None:
         return array_format(array_format.SIGNED_INT32), pieces
-    return dtype_to_array_format(dtype), 1
+    return _format(op, dtype), 1
 
 
 def _sizes(op: str, shape: tuple[int, ...], order: str, axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -131,14 +131,15 @@ def matrix_to_array(matrix: ArrayLike, order: str, allow_double_hack: bool = Fal
     """
     import numpy
 
+    op = "matrix_to_array"
     packed = _packed(matrix, order)
-    height, width = _sizes("matrix_to_array", packed.shape, order, (2,))
+    height, width = _sizes(op, packed.shape, order, (2,))
     descr = ArrayDescriptor()
     descr.width, descr.height = width, height
     if packed.dtype == numpy.float64 and allow_double_hack:
-        descr.format, descr.num_channels = _texel(packed.dtype)
+        descr.format, descr.num_channels = _texel(op, packed.dtype)
     else:
-        descr.format = dtype_to_array_format(packed.dtype)
+        descr.format = _format(op, packed.dtype)
     array = Array(descr)
     array.copy_from(packed)
     return array
@@ -147,11 +148,12 @@ def matrix_to_array(matrix: ArrayLike, order: str, allow_double_hack: bool = Fal
 def make_multichannel_2d_array(ndarray: ArrayLike, order: str) -> Array:
     """An array of rows whose texels have channels: of shape (height, width, channels) with ``order`` "C", (channels, width,
     height) with "F"."""
+    op = "make_multichannel_2d_array"
     packed = _packed(ndarray, order)
-    height, width, channels = _sizes("make_multichannel_2d_array", packed.shape, order, (3,))
+    height, width, channels = _sizes(op, packed.shape, order, (3,))
     descr = ArrayDescriptor()
     descr.width, descr.height, descr.num_channels = width, height, channels
-    descr.format = dtype_to_array_format(packed.dtype)
+    descr.format = _format(op, packed.dtype)
     array = Array(descr)
     array.copy_from(packed)
     return array
@@ -170,7 +172,7 @@ def _array_for(op: str, shape: tuple[int, ...], dtype: DTypeLike, order: str, su
         if len(sizes) == 2:
             deep.flags |= array3d_flags.ARRAY3D_LAYERED
     descr.height, descr.width = sizes[-2:]
-    descr.format, descr.num_channels = _texel(dtype)
+    descr.format, descr.num_channels = _texel(op, dtype)
     return Array(descr)
 
 

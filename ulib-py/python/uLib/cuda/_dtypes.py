@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ._arguments import converted, instance, shown
+from ._arguments import converted, element, instance, shown
 
 if TYPE_CHECKING:
     import numpy
@@ -135,11 +135,9 @@ def tables() -> tuple[dict[str, numpy.dtype[Any]], dict[numpy.dtype[Any], str]]:
 
 
 def _dtype(op: str, dtype: DTypeLike) -> numpy.dtype[Any]:
-    import numpy
-
     if dtype is None:
         raise TypeError(f"{op}: dtype is None, expected a type")
-    return converted(op, "dtype", dtype, numpy.dtype)
+    return element(op, dtype)
 
 
 def _identifier(op: str, what: str, name: str) -> str:

@@ -66,4 +66,4 @@ def _type_of(typestr: str) -> numpy.dtype[Any]:
     try:
         return get_or_register_dtype("__nv_bfloat16")
     except KeyError:
-        raise TypeError("arrays of bfloat16 need the package ml_dtypes") from None
+        raise TypeError("from_dlpack: arrays of bfloat16 need the package ml_dtypes") from None

@@ -221,7 +221,7 @@ class GPUArray(ArrayBase):
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """The copy on the host for ``numpy.asarray(array)``; without a copy (``copy=False``) there is none."""
         if copy is False:
-            raise ValueError("an array on a device cannot be one of the host without a copy")
+            raise ValueError("__array__: an array on a device cannot be one of the host without a copy")
         found = self.get()
         return found if dtype is None else found.astype(dtype, copy=False)
 
@@ -269,7 +269,7 @@ class GPUArray(ArrayBase):
         given = shape[0] if len(shape) == 1 and numpy.ndim(shape[0]) else shape
         lengths = _layout.shape_of_reshape(self.size, integers("reshape", "shape", given))
         flags = self.flags
-        follows = flags.c_contiguous if _order(order) == "C" else flags.f_contiguous
+        follows = flags.c_contiguous if _order("reshape", order) == "C" else flags.f_contiguous
         source = self if follows else self._copied(order)
         strides = _layout.packed_strides(lengths, self.dtype.itemsize, order)
         return self._of(source, 0, lengths, strides, self.dtype)
@@ -281,7 +281,7 @@ class GPUArray(ArrayBase):
     def view(self, dtype: DTypeLike | None = None) -> GPUArray:
         """The same memory as elements of another type. Where they have another size, the last axis whose elements follow each
         other gets longer or shorter."""
-        found = self.dtype if dtype is None else _kind(dtype)
+        found = self.dtype if dtype is None else _kind("view", dtype)
         old, new = self.dtype.itemsize, found.itemsize
         if old == new:
             return self._of(self, 0, self.shape, self.strides, found)
@@ -331,7 +331,7 @@ class GPUArray(ArrayBase):
         allowed = {"f8": allow_double_hack, "c8": allow_complex_hack, "c16": allow_complex_hack}.get(name, True)
         if not allowed:
             raise TypeError(f"bind_to_texref_ext: {self.dtype} is read in pieces, which has to be allowed")
-        format, pieces = _texel(self.dtype)
+        format, pieces = _texel("bind_to_texref_ext", self.dtype)
         texref = instance("bind_to_texref_ext", "texref", texref, TextureReference)
         texref.set_format(format, integer("bind_to_texref_ext", "channels", channels) * pieces)
         if self.dtype.kind in "iu" or pieces > 1:

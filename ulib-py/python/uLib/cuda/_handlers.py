@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._errors import LogicError
-from ._memory import mem_alloc_like
+from ._memory import allocated_for
 from ._native import DeviceAllocation, memcpy_dtoh, memcpy_dtoh_async, memcpy_htod, memcpy_htod_async
 
 __all__ = ["ArgumentHandler", "In", "InOut", "Out"]
@@ -36,7 +36,7 @@ class ArgumentHandler:
                     f"{type(self).__name__}: an array of dtype {dtype}, whose bytes are in the other order than the device's: "
                     "a.astype(a.dtype.newbyteorder('=')) turns them round"
                 )
-            self.dev_alloc = mem_alloc_like(self.array)
+            self.dev_alloc = allocated_for(type(self).__name__, self.array)
         return self.dev_alloc
 
     def pre_call(self, stream: Any) -> None:

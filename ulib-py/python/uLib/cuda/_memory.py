@@ -9,10 +9,11 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from . import _native
+from ._arguments import element, integer, shown
 from ._errors import LogicError
 from ._native import (
     AlignedHostAllocation,
@@ -35,58 +36,57 @@ if TYPE_CHECKING:
     _Order = Literal["C", "F"]
 
 
-def _shape(shape: _Shape) -> tuple[int, ...]:
+def _shape(op: str, shape: _Shape) -> tuple[int, ...]:
     # An array without axes is iterable too, by its class.
     one: Any = shape
     several = isinstance(shape, Iterable) and getattr(shape, "ndim", 1) != 0
     try:
         dims = tuple(operator.index(n) for n in one) if several else (operator.index(one),)
     except TypeError as error:
-        raise TypeError(f"shape is {shape!r}, expected an integer or some") from error
+        raise TypeError(f"{op}: shape is {shown(shape)}, expected an integer or some") from error
     if any(n < 0 for n in dims):
-        raise ValueError(f"shape {dims} has a negative length")
+        raise ValueError(f"{op}: shape {dims} has a negative length")
     return dims
 
 
-def _dtype(dtype: DTypeLike) -> numpy.dtype[Any]:
-    import numpy
-
-    found = numpy.dtype(dtype)
+def _dtype(op: str, dtype: DTypeLike) -> numpy.dtype[Any]:
+    found = element(op, dtype)
     if found.hasobject:
-        raise TypeError(f"elements of {found} are Python objects, which only the host can hold")
+        raise TypeError(f"{op}: elements of {found} are Python objects, which only the host can hold")
     return found
 
 
-def _order(order: str) -> _Order:
+def _order(op: str, order: str) -> _Order:
     if order == "C":
         return "C"
     if order == "F":
         return "F"
-    raise ValueError(f"order is {order!r}, expected 'C' or 'F'")
+    raise ValueError(f"{op}: order is {shown(order)}, expected 'C' or 'F'")
 
 
-def _order_of(array: NDArray[Any]) -> _Order:
-    if array.flags.c_contiguous:
-        return "C"
-    if array.flags.f_contiguous:
-        return "F"
-    raise ValueError("could not detect array order: the array is contiguous in neither C nor Fortran order")
-
-
-def _like(array: Any) -> tuple[tuple[int, ...], numpy.dtype[Any], _Order]:
+def _like(op: str, array: Any) -> tuple[tuple[int, ...], numpy.dtype[Any], _Order]:
     """What makes another array like this one: shape, type and order."""
     try:
-        return array.shape, array.dtype, _order_of(array)
+        shape, dtype, flags = array.shape, array.dtype, array.flags
+        c_contiguous, f_contiguous = flags.c_contiguous, flags.f_contiguous
     except AttributeError as error:
-        raise TypeError(f"{type(array).__name__} is no array of NumPy: it has no {error.name}") from error
+        raise TypeError(f"{op}: {shown(array)} is no array of NumPy: it has no {error.name}") from error
+    if not c_contiguous and not f_contiguous:
+        raise ValueError(f"{op}: could not detect array order: the array is contiguous in neither C nor Fortran order")
+    return shape, dtype, "C" if c_contiguous else "F"
 
 
 def mem_alloc_like(ary: Any) -> DeviceAllocation:
     """Memory of the device for as many bytes as ``ary`` has (``ary.nbytes``); at least one."""
+    return allocated_for("mem_alloc_like", ary)
+
+
+def allocated_for(op: str, ary: Any) -> DeviceAllocation:
+    """``mem_alloc_like``, for another operation."""
     nbytes = getattr(ary, "nbytes", None)
     if nbytes is None:
-        raise TypeError(f"{type(ary).__name__} is no array: it has no number of bytes (nbytes)")
-    return mem_alloc(max(1, nbytes))
+        raise TypeError(f"{op}: {shown(ary)} is no array: it has no number of bytes (nbytes)")
+    return mem_alloc(max(1, integer(op, "nbytes", nbytes)))
 
 
 def to_device(bf_obj: Any) -> DeviceAllocation:
@@ -102,79 +102,100 @@ def to_device(bf_obj: Any) -> DeviceAllocation:
 
 def from_device(devptr: Any, shape: _Shape, dtype: DTypeLike, order: _Order = "C") -> NDArray[Any]:
     """A new array of what stands in device memory from ``devptr`` on."""
-    import numpy
-
-    dims, kind = _shape(shape), _dtype(dtype)
-    _bytes(dims, kind)
-    array = numpy.empty(dims, kind, _order(order))
-    memcpy_dtoh(array, devptr)
-    return array
+    return _from_device("from_device", devptr, shape, dtype, order)
 
 
 def from_device_like(devptr: Any, other_ary: NDArray[Any]) -> NDArray[Any]:
     """A new array of the shape, type and order of ``other_ary`` of what stands in device memory from ``devptr`` on."""
-    return from_device(devptr, *_like(other_ary))
+    op = "from_device_like"
+    return _from_device(op, devptr, *_like(op, other_ary))
+
+
+def _from_device(op: str, devptr: Any, shape: _Shape, dtype: DTypeLike, order: _Order) -> NDArray[Any]:
+    import numpy
+
+    dims, kind, direction, _ = _laid_out(op, shape, dtype, order)
+    array = numpy.empty(dims, kind, direction)
+    memcpy_dtoh(array, devptr)
+    return array
 
 
 # Host memory
 
 
-def _array(owner: Any, shape: tuple[int, ...], dtype: numpy.dtype[Any], order: str) -> NDArray[Any]:
-    """The bytes of ``owner``, which becomes the base, as an array."""
+def _laid_out(op: str, shape: _Shape, dtype: DTypeLike, order: str) -> tuple[tuple[int, ...], numpy.dtype[Any], _Order, int]:
+    """What an array to be made looks like, and its bytes."""
+    dims, kind, direction = _shape(op, shape), _dtype(op, dtype), _order(op, order)
+    nbytes = math.prod(dims) * kind.itemsize
+    if nbytes > sys.maxsize:
+        raise ValueError(f"{op}: shape {dims} of {kind} has more bytes than memory")
+    return dims, kind, direction, nbytes
+
+
+def _array(op: str, memory: Callable[[int], Any], shape: _Shape, dtype: DTypeLike, order: str) -> NDArray[Any]:
+    """An array in what ``memory`` gives for so many bytes, which becomes its base."""
     import numpy
 
-    return numpy.ndarray(shape, dtype, buffer=owner, order=_order(order))
+    dims, kind, direction, nbytes = _laid_out(op, shape, dtype, order)
+    return numpy.ndarray(dims, kind, buffer=memory(nbytes), order=direction)
 
 
-def _bytes(shape: tuple[int, ...], dtype: numpy.dtype[Any]) -> int:
-    nbytes = math.prod(shape) * dtype.itemsize
-    if nbytes > sys.maxsize:
-        raise ValueError(f"shape {shape} of {dtype} has more bytes than memory")
-    return nbytes
+def _pagelocked(op: str, shape: _Shape, dtype: DTypeLike, order: _Order, mem_flags: int) -> NDArray[Any]:
+    return _array(op, lambda nbytes: PagelockedHostAllocation(nbytes, mem_flags), shape, dtype, order)
+
+
+def _aligned(op: str, shape: _Shape, dtype: DTypeLike, order: _Order, alignment: int) -> NDArray[Any]:
+    return _array(op, lambda nbytes: AlignedHostAllocation(nbytes, alignment), shape, dtype, order)
+
+
+def _managed(op: str, shape: _Shape, dtype: DTypeLike, order: _Order, mem_flags: int) -> NDArray[Any]:
+    return _array(op, lambda nbytes: ManagedAllocation(nbytes, mem_flags), shape, dtype, order)
 
 
 def pagelocked_empty(shape: _Shape, dtype: DTypeLike, order: _Order = "C", mem_flags: int = 0) -> NDArray[Any]:
     """An array in page-locked memory, which is its base; ``mem_flags`` are those of ``host_alloc_flags``."""
-    dims, kind = _shape(shape), _dtype(dtype)
-    return _array(PagelockedHostAllocation(_bytes(dims, kind), mem_flags), dims, kind, order)
+    return _pagelocked("pagelocked_empty", shape, dtype, order, mem_flags)
 
 
 def pagelocked_zeros(shape: _Shape, dtype: DTypeLike, order: _Order = "C", mem_flags: int = 0) -> NDArray[Any]:
     """An array of zeros in page-locked memory."""
     # Page-locked memory is zeroed when it is made.
-    return pagelocked_empty(shape, dtype, order, mem_flags)
+    return _pagelocked("pagelocked_zeros", shape, dtype, order, mem_flags)
 
 
 def pagelocked_empty_like(array: NDArray[Any], mem_flags: int = 0) -> NDArray[Any]:
     """An array in page-locked memory of the shape, type and order of ``array``."""
-    return pagelocked_empty(*_like(array), mem_flags)
+    op = "pagelocked_empty_like"
+    return _pagelocked(op, *_like(op, array), mem_flags)
 
 
 def pagelocked_zeros_like(array: NDArray[Any], mem_flags: int = 0) -> NDArray[Any]:
     """An array of zeros in page-locked memory of the shape, type and order of ``array``."""
-    return pagelocked_zeros(*_like(array), mem_flags)
+    op = "pagelocked_zeros_like"
+    return _pagelocked(op, *_like(op, array), mem_flags)
 
 
 def aligned_empty(shape: _Shape, dtype: DTypeLike, order: _Order = "C", alignment: int = 4096) -> NDArray[Any]:
     """An array in ordinary memory that starts at a multiple of ``alignment`` bytes."""
-    dims, kind = _shape(shape), _dtype(dtype)
-    return _array(AlignedHostAllocation(_bytes(dims, kind), alignment), dims, kind, order)
+    return _aligned("aligned_empty", shape, dtype, order, alignment)
 
 
 def aligned_zeros(shape: _Shape, dtype: DTypeLike, order: _Order = "C", alignment: int = 4096) -> NDArray[Any]:
     """An array of zeros in ordinary memory that starts at a multiple of ``alignment`` bytes."""
     # The memory is zeroed when it is made.
-    return aligned_empty(shape, dtype, order, alignment)
+    return _aligned("aligned_zeros", shape, dtype, order, alignment)
 
 
 def aligned_empty_like(array: NDArray[Any], alignment: int = 4096) -> NDArray[Any]:
     """An aligned array of the shape, type and order of ``array``."""
-    return aligned_empty(*_like(array), alignment)
+    op = "aligned_empty_like"
+    return _aligned(op, *_like(op, array), alignment)
 
 
 def aligned_zeros_like(array: NDArray[Any], alignment: int = 4096) -> NDArray[Any]:
     """An aligned array of zeros of the shape, type and order of ``array``."""
-    return aligned_zeros(*_like(array), alignment)
+    op = "aligned_zeros_like"
+    return _aligned(op, *_like(op, array), alignment)
 
 
 def managed_empty(shape: _Shape, dtype: DTypeLike, order: _Order = "C", mem_flags: int = 0) -> NDArray[Any]:
@@ -184,13 +205,15 @@ def managed_empty(shape: _Shape, dtype: DTypeLike, order: _Order = "C", mem_flag
     address. After a kernel was started, wait for it (``Context.synchronize()``) before the array is touched; with
     ``ULIB_MANAGED_GUARD=1`` in the environment a touch before that ends the program with a message.
     """
-    dims, kind = _shape(shape), _dtype(dtype)
-    return _array(ManagedAllocation(_bytes(dims, kind), mem_flags), dims, kind, order)
+    return _managed("managed_empty", shape, dtype, order, mem_flags)
 
 
 def managed_zeros(shape: _Shape, dtype: DTypeLike, order: _Order = "C", mem_flags: int = 0) -> NDArray[Any]:
     """An array of zeros in managed memory, which the host writes; with ``ULIB_MANAGED_GUARD=1`` it waits for the device before."""
-    array = managed_empty(shape, dtype, order, mem_flags)
+    return _zeroed(_managed("managed_zeros", shape, dtype, order, mem_flags))
+
+
+def _zeroed(array: NDArray[Any]) -> NDArray[Any]:
     if os.environ.get("ULIB_MANAGED_GUARD") == "1":
         Context.synchronize()
     array.fill(0)
@@ -199,12 +222,14 @@ def managed_zeros(shape: _Shape, dtype: DTypeLike, order: _Order = "C", mem_flag
 
 def managed_empty_like(array: NDArray[Any], mem_flags: int = 0) -> NDArray[Any]:
     """An array in managed memory of the shape, type and order of ``array``."""
-    return managed_empty(*_like(array), mem_flags)
+    op = "managed_empty_like"
+    return _managed(op, *_like(op, array), mem_flags)
 
 
 def managed_zeros_like(array: NDArray[Any], mem_flags: int = 0) -> NDArray[Any]:
     """An array of zeros in managed memory of the shape, type and order of ``array``."""
-    return managed_zeros(*_like(array), mem_flags)
+    op = "managed_zeros_like"
+    return _zeroed(_managed(op, *_like(op, array), mem_flags))
 
 
 def register_host_memory(ary: NDArray[Any], flags: int = 0) -> NDArray[Any]:
@@ -213,8 +238,11 @@ def register_host_memory(ary: NDArray[Any], flags: int = 0) -> NDArray[Any]:
     It is unlocked with the last array of it, by ``base.unregister()``, or at the end of ``with array.base:``. ``flags`` are those
     of ``mem_host_register_flags``.
     """
-    shape, dtype, order = _like(ary)
-    return _array(RegisteredHostMemory(ary, flags), shape, dtype, order)
+    import numpy
+
+    shape, dtype, order = _like("register_host_memory", ary)
+    memory: Any = RegisteredHostMemory(ary, flags)
+    return numpy.ndarray(shape, dtype, buffer=memory, order=order)
 
 
 class PageLockedMemoryPool(_native.PageLockedMemoryPool):
@@ -227,8 +255,7 @@ class PageLockedMemoryPool(_native.PageLockedMemoryPool):
 
     def allocate(self, shape: _Shape, dtype: DTypeLike, order: _Order = "C") -> NDArray[Any]:
         """An array whose base is a block of the pool, which goes back with the last array of it."""
-        dims, kind = _shape(shape), _dtype(dtype)
-        return _array(self._allocate(_bytes(dims, kind)), dims, kind, order)
+        return _array("allocate", self._allocate, shape, dtype, order)
 
 
 def _is_alive(block: Any) -> bool:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ._arguments import converted
+from ._arguments import converted, shown
 from ._errors import LogicError
 from ._native import (
     Function,
@@ -113,14 +113,14 @@ def _texts(what: str, given: Iterable[str | os.PathLike[str]] | str | os.PathLik
     try:
         return [os.fspath(one) for one in all_given]
     except TypeError as error:
-        raise TypeError(f"{what} is {given!r}, expected a list of texts") from error
+        raise TypeError(f"compile: {what} is {shown(given)}, expected a list of texts") from error
 
 
 def _target_of(arch: str | None, code: str | None, options: Sequence[str]) -> str | None:
     """The architecture that is asked for: machine code if any of both is machine code."""
     for name, value in (("arch", arch), ("code", code)):
         if value is not None and not isinstance(value, str):
-            raise TypeError(f"{name} is {value!r}, expected a text such as 'sm_90'")
+            raise TypeError(f"compile: {name} is {shown(value)}, expected a text such as 'sm_90'")
     if code is not None:
         return code
     if arch is not None:
@@ -156,10 +156,10 @@ def _compile(
     source: str, how: _How, target: _Target = "cubin", name_expressions: Iterable[str] = (), name: str = "kernel.cu"
 ) -> _Compiled:
     if target not in ("cubin", "ptx", "fatbin"):
-        raise ValueError(f"target is {target!r}, expected 'cubin', 'ptx' or 'fatbin'")
+        raise ValueError(f"compile: target is {shown(target)}, expected 'cubin', 'ptx' or 'fatbin'")
     flags = _options_of(how.options)
     if not isinstance(source, str):
-        raise TypeError(f"source is {type(source).__name__}, expected a text")
+        raise TypeError(f"compile: source is {type(source).__name__}, expected a text")
     folders = _texts("include_dirs", how.include_dirs)
     folder = folder_of_cache(how.cache_dir)
     _, _, _, _, wants_kept, ignored = nvcc_options(flags)
@@ -168,7 +168,7 @@ def _compile(
         converted("compile", "nvcc", how.nvcc, os.fspath)
         return _by_nvcc(source, replace(how, options=flags, keep=keep), how.nvcc, folders, folder, target)
     if target == "fatbin":
-        raise ValueError("target is 'fatbin', which nvcc makes and NVRTC does not: say nvcc=, or 'cubin'")
+        raise ValueError("compile: target is 'fatbin', which nvcc makes and NVRTC does not: say nvcc=, or 'cubin'")
     if ignored:
         warnings.warn(f"options that mean nothing to NVRTC: {', '.join(ignored)}", stacklevel=3)
     image = compile_program(

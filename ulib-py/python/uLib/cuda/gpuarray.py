@@ -11,9 +11,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from . import _layout
 from ._arguments import converted, instance, integer, shown
-from ._arraybase import Allocator
+from ._arraybase import Allocator, _kind
 from ._gpuarray import GPUArray
-from ._memory import _dtype
 from ._native import Context, Device, mem_alloc
 from ._occupancy import DeviceData
 from ._vec import vec
@@ -45,17 +44,17 @@ empty = GPUArray
 
 def to_gpu(ary: Any, allocator: Allocator = mem_alloc) -> GPUArray:
     """A copy of an array of the host on the device, its axes in the same order and without gaps."""
-    return _uploaded(ary, allocator, False, None)
+    return _uploaded("to_gpu", ary, allocator, False, None)
 
 
 def to_gpu_async(ary: Any, allocator: Allocator = mem_alloc, stream: Any = None) -> GPUArray:
     """``to_gpu`` without waiting for it; only from page-locked memory is it done beside the host."""
-    return _uploaded(ary, allocator, True, stream)
+    return _uploaded("to_gpu_async", ary, allocator, True, stream)
 
 
-def _uploaded(ary: Any, allocator: Allocator, async_: bool, stream: Any) -> GPUArray:
+def _uploaded(op: str, ary: Any, allocator: Allocator, async_: bool, stream: Any) -> GPUArray:
     given = numpy.asarray(ary)
-    found = empty_like(given, allocator=allocator)
+    found = _alike(op, given, None, "K", allocator)
     found.set(given, async_=async_, stream=stream)
     return found
 
@@ -86,11 +85,17 @@ def empty_like(
 ) -> GPUArray:
     """An array of the shape of another one, of the host or a device: in ``order`` "C", "F", "A" ("F" where the other one is only
     that, else "C") or "K" (axes in the order of the other one's)."""
+    return _alike("empty_like", other, dtype, order, allocator)
+
+
+def _alike(
+    op: str, other: GPUArray | NDArray[Any], dtype: DTypeLike | None, order: str, allocator: Allocator | None = None
+) -> GPUArray:
     if not hasattr(other, "strides") or not hasattr(other, "dtype"):
-        raise TypeError(f"empty_like: other is {shown(other)}, expected an array of the host or a device")
+        raise TypeError(f"{op}: other is {shown(other)}, expected an array of the host or a device")
     if order not in ("C", "F", "A", "K"):
-        raise ValueError(f"order is {order!r}, expected 'C', 'F', 'A' or 'K'")
-    kind = _dtype(other.dtype if dtype is None else dtype)
+        raise ValueError(f"{op}: order is {order!r}, expected 'C', 'F', 'A' or 'K'")
+    kind = _kind(op, other.dtype if dtype is None else dtype)
     if order == "A":
         order = "F" if other.flags.f_contiguous and not other.flags.c_contiguous else "C"
     strides = _layout.packed_strides(other.shape, kind.itemsize, order, tuple(other.strides))
@@ -101,12 +106,12 @@ def empty_like(
 
 def zeros_like(other: GPUArray | NDArray[Any], dtype: DTypeLike | None = None, order: str = "K") -> GPUArray:
     """``empty_like`` of zeros."""
-    return _zeroed(empty_like(other, dtype, order))
+    return _zeroed(_alike("zeros_like", other, dtype, order))
 
 
 def ones_like(other: GPUArray | NDArray[Any], dtype: DTypeLike | None = None, order: str = "K") -> GPUArray:
     """``empty_like`` of ones."""
-    return empty_like(other, dtype, order).fill(1)
+    return _alike("ones_like", other, dtype, order).fill(1)
 
 
 def arange(*args: Any, dtype: DTypeLike | None = None, stream: Any = None, allocator: Allocator = mem_alloc) -> GPUArray:
@@ -117,7 +122,7 @@ def arange(*args: Any, dtype: DTypeLike | None = None, stream: Any = None, alloc
     values: NDArray[Any] = converted("arange", "args", args, lambda given: numpy.arange(*given, dtype=dtype))
     if dtype is None and values.dtype != numpy.float32:
         warnings.warn(f"arange: no dtype was given, and {values.dtype} is taken", stacklevel=2)
-    return _uploaded(values, allocator, stream is not None, stream)
+    return _uploaded("arange", values, allocator, stream is not None, stream)
 
 
 def transpose(a: GPUArray, axes: Sequence[int] | None = None) -> GPUArray:
