@@ -106,6 +106,26 @@ def test_the_order_of_axes_is_kept_and_gaps_are_not(gpu, permutation, steps):
         gpuarray.empty_like(found, order="Z")
 
 
+def test_arrays_are_made_like_those_of_other_libraries(gpu):
+    class Other:
+        dtype = np.dtype(np.int16)
+
+        def __init__(self, shape, strides):
+            self.shape, self.strides = shape, strides
+
+    found = gpuarray.empty_like(Other((np.uint8(200), np.uint8(4), np.uint8(100)), (np.int8(2), np.int64(4), np.int64(1600))))
+    assert found.shape == (200, 4, 100) and found.strides == (2, 400, 1600)
+    assert {type(n) for n in found.shape + found.strides} == {int}
+    for shape, strides, error, words in (
+        ((2, 3), (2,), ValueError, r"other has strides \(2,\) of 1 axes, and shape \(2, 3\)"),
+        ((2, "3"), (2, 4), TypeError, "shape is .*, expected an integer or some"),
+        ((2, -3), (2, 4), ValueError, r"shape \(2, -3\) has a negative length"),
+        ((2, 3), None, TypeError, "strides is None"),
+    ):
+        with pytest.raises(error, match=f"^empty_like: {words}"):
+            gpuarray.empty_like(Other(shape, strides))
+
+
 @pytest.mark.parametrize("ours", ["C", "F", "permuted", "gaps", "backwards"])
 @pytest.mark.parametrize("theirs", ["C", "F", "permuted", "gaps", "backwards"])
 @pytest.mark.parametrize("how", ["now", "later", "stream", "device"])

@@ -225,7 +225,8 @@ def match_dtype_to_c_struct(device: Any, name: str, dtype: DTypeLike, context: A
 
     op = "match_dtype_to_c_struct"
     given = _dtype(op, dtype)
-    if given.names is None or given.fields is None:
+    # C has no struct without fields.
+    if not given.names or given.fields is None:
         raise TypeError(f"{op}: dtype {given} is no struct")
     _identifier(op, "name", name)
     lines, names, formats, offsets, end, widest = [], [], [], [], 0, 1

@@ -10,9 +10,10 @@ import numpy
 from numpy.typing import DTypeLike, NDArray
 
 from . import _layout
-from ._arguments import converted, instance, integer, shown
+from ._arguments import converted, instance, integer, integers, shown
 from ._arraybase import Allocator, _kind
 from ._gpuarray import GPUArray
+from ._memory import _shape
 from ._native import Context, Device, mem_alloc
 from ._occupancy import DeviceData
 from ._vec import vec
@@ -91,17 +92,20 @@ def empty_like(
 def _alike(
     op: str, other: GPUArray | NDArray[Any], dtype: DTypeLike | None, order: str, allocator: Allocator | None = None
 ) -> GPUArray:
-    if not hasattr(other, "strides") or not hasattr(other, "dtype"):
+    if not all(hasattr(other, name) for name in ("shape", "strides", "dtype")):
         raise TypeError(f"{op}: other is {shown(other)}, expected an array of the host or a device")
     if order not in ("C", "F", "A", "K"):
         raise ValueError(f"{op}: order is {order!r}, expected 'C', 'F', 'A' or 'K'")
     kind = _kind(op, other.dtype if dtype is None else dtype)
     if order == "A":
         order = "F" if other.flags.f_contiguous and not other.flags.c_contiguous else "C"
-    strides = _layout.packed_strides(other.shape, kind.itemsize, order, tuple(other.strides))
+    shape, like = _shape(op, other.shape), integers(op, "strides", other.strides)
+    if len(like) != len(shape):
+        raise ValueError(f"{op}: other has strides {like} of {len(like)} axes, and shape {shape}")
+    strides = _layout.packed_strides(shape, kind.itemsize, order, like)
     if allocator is None:
         allocator = other.allocator if isinstance(other, GPUArray) else mem_alloc
-    return GPUArray(other.shape, kind, allocator, strides=strides)
+    return GPUArray(shape, kind, allocator, strides=strides)
 
 
 def zeros_like(other: GPUArray | NDArray[Any], dtype: DTypeLike | None = None, order: str = "K") -> GPUArray:
