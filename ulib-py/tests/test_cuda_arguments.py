@@ -206,6 +206,23 @@ def test_arrays_of_dlpack_go_by_address(fake):
         sent(function, OnTheHost(), size=16)
 
 
+@pytest.mark.parametrize("address", [-1, 2**64, 2**70])
+def test_addresses_that_are_none_are_named(fake, address):
+    array = type("Array", (), {"gpudata": address})()
+    message = rf"parameter #1 \(0-based\) of kernel fakecuda_parameters, Array: gpudata is {address}, which is no address"
+    with pytest.raises(cuda.LogicError, match=message):
+        sent(kernel(".u64 x"), array, size=16)
+
+
+def test_streams_that_are_none_are_named(fake):
+    memory = cuda.mem_alloc(64)
+    array = OnDevice(int(memory), stream=0xDEAD)
+    array.__cuda_array_interface__["strides"] = None
+    for call in (lambda: sent(kernel(".u64 x"), array, size=16), lambda: cuda.memset_d8(array, 0, 4)):
+        with pytest.raises(cuda.LogicError, match="waiting for stream 0xdead, which the __cuda_array_interface__ of an argument names"):
+            call()
+
+
 @pytest.mark.parametrize(
     ("words", "value", "error", "message"),
     [

@@ -382,3 +382,14 @@ def test_a_failure_of_any_call_leaks_nothing(fake, in_turn):
     fake("reset")
     assert failed > len(in_turn(calls)) // 8
     program()
+
+
+def test_memory_that_is_shorter_than_its_description_is_named(fake):
+    """The one who copies is told which array it is, and the texture that nothing can be read there."""
+    memory = cuda.mem_alloc(64)
+    interface = {"shape": (4, 8), "typestr": "<f4", "data": (int(memory), False), "version": 3}
+    array = type("Short", (), {"__cuda_array_interface__": interface})()
+    with pytest.raises(cuda.LogicError, match=r"gpuarray_to_array: gpuarray of shape \(4, 8\) .*INVALID_VALUE"):
+        cuda.gpuarray_to_array(array, "C")
+    with pytest.raises(cuda.LogicError, match="128 bytes at offset 0 exceed the 64 bytes"):
+        cuda.TextureObject(array)

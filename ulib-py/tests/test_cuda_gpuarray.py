@@ -118,7 +118,7 @@ def test_arrays_are_made_like_those_of_other_libraries(gpu):
     assert {type(n) for n in found.shape + found.strides} == {int}
     for shape, strides, error, words in (
         ((2, 3), (2,), ValueError, r"other has strides \(2,\) of 1 axes, and shape \(2, 3\)"),
-        ((2, "3"), (2, 4), TypeError, "shape is .*, expected an integer or some"),
+        ((2, "3"), (2, 4), TypeError, "shape is .*: '(str|NoneType|float|object)' object cannot be"),
         ((2, -3), (2, 4), ValueError, r"shape \(2, -3\) has a negative length"),
         ((2, 3), None, TypeError, "strides is None"),
     ):

@@ -89,6 +89,51 @@ class Lends:
         return self.capsule
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("ndim", -1, "ndim is -1"),
+        ("ndim", 1000, "ndim is 1000"),
+        ("shape", None, "shape is NULL"),
+        ("bits", 0, "dtype is 0 bits and 1 lanes"),
+        ("lanes", 0, "dtype is 32 bits and 0 lanes"),
+        ("data", 0, "data is NULL"),
+        ("byte_offset", 2**64 - 1, "byte_offset"),
+    ],
+)
+def test_launches_take_only_arrays_that_can_be(fake, field, value, message):
+    array = gpuarray.zeros(4, np.float32)
+    capsule = array.__dlpack__()
+    tensor, _ = inside(capsule)
+    setattr(tensor, field, value)
+    where = r"parameter #1 \(0-based\) of kernel fakecuda_parameters, Lends: .*"
+    with pytest.raises(cuda.LogicError, match=where + message):
+        kernel(".u64 x")(array, Lends(capsule), block=1)
+
+
+def test_what_lending_raises_names_the_parameter(fake):
+    class Broken(Lends):
+        def __dlpack__(self, **_):
+            raise self.capsule
+
+    array, raised = gpuarray.zeros(4, np.float32), BufferError("not today")
+    where = r"parameter #1 \(0-based\) of kernel fakecuda_parameters"
+    with pytest.raises(cuda.LogicError, match=where + ".*not today") as caught:
+        kernel(".u64 x")(array, Broken(raised), block=1)
+    assert caught.value.__cause__ is raised
+    with pytest.raises(KeyboardInterrupt):
+        kernel(".u64 x")(array, Broken(KeyboardInterrupt()), block=1)
+    for device in ((2, 1 << 70), (1 << 70, 0), "x", (2,), None):
+        with pytest.raises(cuda.LogicError, match=where + ".*__dlpack_device__: answer"):
+            kernel(".u64 x")(array, Lends(None, device), block=1)
+
+
+def test_devices_that_are_none_are_named(gpu):
+    for take in (gpuarray.from_dlpack, uLib.FloatCollection):
+        with pytest.raises(ValueError, match=r"__dlpack_device__: answer \(2, 1180591620717411303424\)"):
+            take(Lends(None, (2, 1 << 70)))
+
+
 def test_the_memory_is_kept_until_the_last_array_is_gone(gpu):
     array = gpuarray.to_gpu(np.arange(1000, dtype=np.float32))
     alive = weakref.ref(array.gpudata)

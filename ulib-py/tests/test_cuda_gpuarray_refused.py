@@ -4,8 +4,10 @@ import operator
 
 import numpy as np
 import pytest
+import uLib.cuda.driver as cuda
 from device_arrays import numbers, same
-from uLib.cuda import gpuarray
+from device_kernels import kernel, sent
+from uLib.cuda import gpuarray, tools
 
 OPERATORS = {
     "==": operator.eq,
@@ -84,3 +86,88 @@ def test_python_objects_stay_on_the_host(gpu):
     ):
         with pytest.raises(TypeError, match=f"^{op}: elements of .* are Python objects"):
             call()
+
+
+class Named:
+    def __init__(self, **attributes):
+        vars(self).update(attributes)
+
+
+class Holder(cuda.PointerHolderBase):
+    def __init__(self, address):
+        self.address = address
+
+    def get_pointer(self):
+        return self.address
+
+
+class Index:
+    def __init__(self, address):
+        self.address = address
+
+    def __index__(self):
+        return self.address
+
+
+def described(address, **more):
+    return Named(__cuda_array_interface__={"shape": (4,), "typestr": "<f4", "data": (address, False), "version": 3, **more})
+
+
+def test_memory_is_given_by_whatever_has_an_address(gpu):
+    want = numbers(4)
+    memory = cuda.to_device(want)
+    pooled, address = tools.DeviceMemoryPool().allocate(16), int(memory)
+    cuda.memcpy_htod(pooled, want)
+    managed = cuda.managed_empty(4, np.float32)
+    managed[:] = want
+    ours = gpuarray.to_gpu(np.concatenate([want[:2], want]))
+    stream = cuda.Stream()
+    for given in (
+        memory,
+        pooled,
+        address,
+        np.uint64(address),
+        Holder(address),
+        Index(address),
+        described(address),
+        described(address, stream=stream.handle),
+        Named(gpudata=memory),
+        Named(gpudata=address),
+        Named(gpudata=Named(gpudata=memory)),
+        ours[2:],
+        Named(gpudata=ours[2:]),
+        managed,
+    ):
+        found = gpuarray.GPUArray((4,), np.float32, gpudata=given)
+        assert same(found, want) and same(found[1:], want[1:]) and same(found.copy(), want), given
+        assert found[1:].ptr == found.ptr + 4 and found.__cuda_array_interface__["data"] == (found.ptr, False)
+        assert same(found.fill(7), np.full(4, 7, np.float32))
+        found.set(want)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [1.5, 4096.0, "4096", b"4096", True, -1, 2**64, np.zeros(4, np.float32), object(), Index(-1), Index(2**70), Index("x"), Holder("x"),
+     Named(gpudata=1.5), Named(gpudata=-1), Named(gpudata=object()), described(-1), described("x"), cuda.PointerHolderBase],
+    ids=repr,
+)  # fmt: skip
+def test_memory_that_has_no_address_is_refused(gpu, given):
+    with pytest.raises((TypeError, cuda.LogicError), match="GPUArray: gpudata"):
+        gpuarray.GPUArray((4,), np.float32, gpudata=given)
+
+
+def test_given_memory_holds_the_array(gpu):
+    array = gpuarray.zeros(4, np.float32)
+    for given in (array, Named(gpudata=array.gpudata), array[2:]):
+        with pytest.raises(ValueError, match="memory of 16 bytes"):
+            gpuarray.GPUArray((5,), np.float32, gpudata=given)
+    for address, strides in ((2**64 - 8, None), (4, (-4,))):
+        with pytest.raises(ValueError, match="reach beyond every address"):
+            gpuarray.GPUArray((4,), np.float32, gpudata=address, strides=strides)
+
+
+def test_launches_know_the_memory_of_an_array_of_an_array(fake):
+    """It is not given back before the kernel is done with it."""
+    array = gpuarray.GPUArray((4,), np.float32, gpudata=gpuarray.zeros(4, np.float32))
+    assert isinstance(array.gpudata, cuda.DeviceAllocation)
+    assert sent(kernel(".u64 a"), array, size=16) == array.ptr.to_bytes(8, "little")

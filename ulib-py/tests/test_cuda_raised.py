@@ -1,9 +1,12 @@
 """What the conversions of a caller's own objects raise: interrupts go through as they are, errors become the cause of one that says more."""
 
+import itertools
+
 import numpy as np
 import pytest
 import uLib.cuda.driver as cuda
 from device_kernels import kernel
+from uLib.cuda import gpuarray
 
 pytestmark = pytest.mark.usefixtures("fake")
 
@@ -64,6 +67,11 @@ CALLS = {
     "copy_to": lambda t, bad: t.array.copy_to(bad),
     "address_mode": lambda t, bad: cuda.TextureObject(t.array, address_mode=bad),
     "address_modes": lambda t, bad: cuda.TextureObject(t.array, address_mode=(bad, 0)),
+    "strides of a GPUArray": lambda t, bad: gpuarray.GPUArray((2,), np.int8, gpudata=t.memory, strides=(bad,)),
+    "gpudata": lambda t, bad: gpuarray.GPUArray((2,), np.int8, gpudata=bad),
+    "reshape": lambda t, bad: gpuarray.zeros(4, np.int8).reshape(2, bad),
+    "fill": lambda t, bad: gpuarray.zeros(4, np.int8).fill(bad),
+    "rows of a texture": lambda t, bad: cuda.TextureReference().set_address_2d(t.memory, cuda.ArrayDescriptor(), bad),
     "shape": lambda t, bad: t.ints(Entry("shape", (bad,)), 5, block=ONE),
     "strides": lambda t, bad: cuda.memset_d8(Entry("strides", (bad,)), 0, 4),
     "address": lambda t, bad: cuda.memset_d8(Entry("data", (bad, False)), 0, 4),
@@ -83,7 +91,7 @@ def test_interrupts_and_want_of_memory_go_through(call, error):
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_errors_are_the_cause_of_one_that_says_more(call):
     raised = ZeroDivisionError("of its own")
-    with pytest.raises((TypeError, cuda.LogicError)) as caught:
+    with pytest.raises((TypeError, ValueError)) as caught:
         call(Things(), Raises(raised))
     assert caught.value.__cause__ is raised
 
@@ -95,3 +103,16 @@ def test_flags_raise_what_is_neither_true_nor_false(flag):
     with pytest.raises(ZeroDivisionError) as caught:
         things.ints(things.memory, 5, block=ONE, **{flag: Raises(raised)})
     assert caught.value is raised
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda given: gpuarray.zeros(given, np.int8),
+        lambda given: cuda.pagelocked_empty(given, np.int8),
+        lambda given: gpuarray.GPUArray(4, np.int8, strides=given),
+    ],
+)
+def test_numbers_without_an_end_are_refused(call):
+    with pytest.raises((ValueError, TypeError), match="(shape|strides) is repeat.*: more than 4096 numbers"):
+        call(itertools.repeat(1))

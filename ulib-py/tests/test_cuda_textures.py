@@ -46,7 +46,7 @@ def test_device_memory_is_read_as_a_line_or_as_rows(gpu):
         ({"format": 32, "width": 8, "height": 2, "pitch": 33}, "pitch"),
         ({"format": 32, "filter_mode": 1}, "filter"),
     ]:
-        with pytest.raises((cuda.LogicError, IndexError), match=words):
+        with pytest.raises(cuda.LogicError, match=words):
             cuda.TextureObject(memory, **refused)
     with pytest.raises(cuda.LogicError, match="knows none there"):
         cuda.TextureObject(4096, format=32, width=4)

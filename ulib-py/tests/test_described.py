@@ -293,3 +293,9 @@ def test_handlers_write_no_array_that_is_read_only(fake):
     with pytest.raises(cuda.LogicError, match="memset_d8: dest is read-only"):
         cuda.memset_d8(managed, 1, 4)
     cuda.memcpy_dtoh(np.zeros(4, np.float32), managed)
+
+
+@pytest.mark.parametrize("shape", [(0, 2**62, 2**62), (2**62, 2**62, 0)])
+def test_empty_arrays_of_other_lengths_than_any_are_refused_by_collections(gpu, shape):
+    with pytest.raises(ValueError, match="too large"):
+        uLib.FloatCollection(Foreign(shape=shape))

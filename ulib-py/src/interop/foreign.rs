@@ -3,7 +3,8 @@
 //! A protocol's numbers are somebody's claim. The driver knows which memory there is, so it is asked: the array lies in one
 //! allocation, from its first byte to its last, on the device that is said to have it.
 
-use ulib_core::{DType, Error, Layout, Result};
+use ulib_core::{Context as _, DType, Error, ErrorKind, Layout, Result, byte_count};
+use ulib_device::Stream;
 use ulib_device::memory::{PointerInfo, PointerKind};
 
 /// The memory that somebody says an array is in.
@@ -108,6 +109,23 @@ fn unknown(address: u64) -> Error {
     )
 }
 
+/// Makes `stream` wait for the one that a description names, on which the owner may still work.
+///
+/// # Safety
+/// `handle` is a stream of the context of `stream`, or one of the default ones, for as long as the call takes: the protocol promises that
+/// of a stream in a description.
+///
+/// # Errors
+/// Those of the driver, also where it knows no such stream.
+#[allow(unsafe_code, reason = "a stream of somebody else")]
+pub(crate) unsafe fn wait_for_owner(stream: &Stream, handle: usize) -> Result<()> {
+    // SAFETY: the caller's promise.
+    let owner = unsafe { Stream::from_raw(stream.device(), handle) };
+    stream.wait_for(&owner).with_context(|| {
+        format!("waiting for stream {handle:#x}, which the __cuda_array_interface__ of an argument names")
+    })
+}
+
 /// Strides in bytes as strides in elements.
 pub(crate) fn in_elements(bytes: &[isize], dtype: DType) -> Result<Vec<isize>> {
     let size = dtype.size().max(1) as isize;
@@ -128,7 +146,27 @@ pub(crate) fn in_elements(bytes: &[isize], dtype: DType) -> Result<Vec<isize>> {
 }
 
 /// The lowest address an array reaches, and its layout from there.
+///
+/// # Errors
+/// Kinds `Shape` and `Layout`, also where numbers that somebody claims are more than this machine counts.
 pub(crate) fn place(
+    address: u64,
+    shape: Vec<usize>,
+    strides: Option<Vec<isize>>,
+    dtype: DType,
+) -> Result<(u64, Layout)> {
+    let found = lowest(address, shape, strides, dtype).and_then(|(start, layout)| {
+        byte_count(layout.len(), dtype.size())?;
+        Ok((start, layout))
+    });
+    found.map_err(|error| match error.kind() {
+        ErrorKind::Overflow => Error::layout("import", error.to_string()),
+        _ => error,
+    })
+}
+
+/// [`place`], which may overflow.
+fn lowest(
     address: u64,
     shape: Vec<usize>,
     strides: Option<Vec<isize>>,

@@ -242,8 +242,7 @@ impl Located<'_> {
         };
         // SAFETY: the protocol promises that a number in `stream` is a stream of the array's context
         // that lives as long as the array, whose owner `array` borrows.
-        let producer = unsafe { Stream::from_raw(&self.device, handle) };
-        current.wait_for(&producer)
+        unsafe { foreign::wait_for_owner(&current, handle) }
     }
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LONGEST = 200
+# More numbers than any argument has.
+_MOST = 1 << 12
 
 
 def shown(value: Any) -> str:
@@ -33,10 +36,12 @@ def refused(op: str, name: str, value: Any, error: Exception) -> Exception:
 
 
 def converted(op: str, name: str, value: Any, conversion: Callable[[Any], T]) -> T:
-    """What ``conversion`` makes of the value."""
+    """What ``conversion`` makes of the value. Interrupts, and that there is no memory, go through as they are."""
     try:
         return conversion(value)
-    except (TypeError, ValueError, OverflowError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:
         raise refused(op, name, value, error) from error
 
 
@@ -47,7 +52,15 @@ def integer(op: str, name: str, value: Any) -> int:
 
 def integers(op: str, name: str, values: Iterable[Any]) -> tuple[int, ...]:
     """Several integers."""
-    return converted(op, name, values, lambda given: tuple(operator.index(number) for number in given))
+    return converted(op, name, values, several)
+
+
+def several(values: Iterable[Any]) -> tuple[int, ...]:
+    """The integers of an iterable; one without an end is refused."""
+    found = tuple(operator.index(number) for number in itertools.islice(values, _MOST + 1))
+    if len(found) > _MOST:
+        raise ValueError(f"more than {_MOST} numbers")
+    return found
 
 
 def element(op: str, dtype: DTypeLike) -> numpy.dtype[Any]:

@@ -61,12 +61,18 @@ class ArrayBase(NoArithmetic):
         self.base = base
         low, high = _layout.span(self.shape, self.strides, self.dtype.itemsize)
         if gpudata is not None:
-            if isinstance(gpudata, ALLOCATIONS) and (low < 0 or high > gpudata.size):
+            self._place: Place | None = Place.of(gpudata)
+            start, memory = self._place.offset, self._place.memory
+            if isinstance(memory, ALLOCATIONS) and (start + low < 0 or start + high > memory.size):
                 raise ValueError(
-                    f"GPUArray: shape {self.shape}, strides {self.strides} and {self.dtype} reach from byte {low} to {high} of memory of "
-                    f"{gpudata.size} bytes"
+                    f"GPUArray: shape {self.shape}, strides {self.strides} and {self.dtype} reach from byte {start + low} to "
+                    f"{start + high} of memory of {memory.size} bytes"
                 )
-            self._place: Place | None = Place(gpudata)
+            if not 0 <= int(memory) + start + low <= int(memory) + start + high <= 1 << 64:
+                raise ValueError(
+                    f"GPUArray: shape {self.shape}, strides {self.strides} and {self.dtype} reach beyond every address from "
+                    f"{int(memory) + start:#x} on"
+                )
         elif base is not None:
             raise ValueError("GPUArray: base is of use with gpudata only")
         else:

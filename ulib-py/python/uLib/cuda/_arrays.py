@@ -200,14 +200,24 @@ def gpuarray_to_array(gpuarray: Any, order: str, allowSurfaceBind: bool = False)
     seen = described(f"{op}: gpuarray", gpuarray)
     if seen is None:
         raise LogicError(f"{op}: {shown(gpuarray)} is no array on a device")
-    _, _, shape, strides, typestr, _, _ = seen
+    address, _, shape, strides, typestr, _, _ = seen
     dtype = numpy.dtype(typestr)
     array = _array_for(op, shape, dtype, order, allowSurfaceBind)
     lengths, steps = (shape, strides) if order == "C" else (shape[::-1], strides[::-1])
     pitches = _pitches(dtype, lengths, steps)
-    if pitches == (lengths[-1] * dtype.itemsize, lengths[-2]):
+    try:
+        _fill(array, gpuarray, pitches, packed=(lengths[-1] * dtype.itemsize, lengths[-2]), order=order)
+    except LogicError as error:
+        # Such as of memory that is shorter than what is said of it.
+        raise LogicError(f"{op}: gpuarray of shape {shape} and strides {strides} at {address:#x}: {error}") from error
+    return array
+
+
+def _fill(array: Array, gpuarray: Any, pitches: tuple[int, int] | None, packed: tuple[int, int], order: str) -> None:
+    """Copies an array of the device, whose rows and slices are ``pitches`` apart, into one of texels."""
+    if pitches == packed:
         array.copy_from(gpuarray)
-        return array
+        return
     from ._gpuarray import GPUArray
 
     there = GPUArray._of_interface(gpuarray)
@@ -215,7 +225,6 @@ def gpuarray_to_array(gpuarray: Any, order: str, allowSurfaceBind: bool = False)
         array.copy_from(there._copied(order))
     else:
         array.copy_from(there.gpudata, pitch=pitches[0], height=pitches[1])
-    return array
 
 
 def _pitches(dtype: numpy.dtype[Any], lengths: tuple[int, ...], steps: tuple[int, ...]) -> tuple[int, int] | None:

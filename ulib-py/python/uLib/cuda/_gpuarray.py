@@ -10,7 +10,7 @@ import numpy
 from numpy.typing import DTypeLike, NDArray
 
 from . import _exchange, _layout, _transfers
-from ._arguments import instance, integer, integers, refused, shown
+from ._arguments import converted, instance, integer, integers, shown
 from ._arraybase import ArrayBase, _kind
 from ._arrays import _texel
 from ._enums import TRSF_READ_AS_INTEGER
@@ -195,10 +195,7 @@ class GPUArray(ArrayBase):
         """Sets every element to ``value``. The driver does it where the elements follow each other without gaps and have 1, 2 or
         4 bytes, or consist of equal parts of that size; else a copy is made on the host."""
         element = numpy.empty((), self.dtype)
-        try:
-            element[...] = value
-        except (TypeError, ValueError, OverflowError) as error:
-            raise refused("fill", "value", value, error) from error
+        converted("fill", "value", value, lambda given: element.__setitem__(..., given))
         plan = self._plan()
         place = self._lowest(plan)
         if place is not None and not _transfers.fill(place, plan, element.tobytes(), stream):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from . import _native
-from ._arguments import element, integer, shown
+from ._arguments import element, integer, integers, shown
 from ._errors import LogicError
 from ._native import (
     AlignedHostAllocation,
@@ -40,10 +40,7 @@ def _shape(op: str, shape: _Shape) -> tuple[int, ...]:
     # An array without axes is iterable too, by its class.
     one: Any = shape
     several = isinstance(shape, Iterable) and getattr(shape, "ndim", 1) != 0
-    try:
-        dims = tuple(operator.index(n) for n in one) if several else (operator.index(one),)
-    except TypeError as error:
-        raise TypeError(f"{op}: shape is {shown(shape)}, expected an integer or some") from error
+    dims = integers(op, "shape", one) if several else (integer(op, "shape", one),)
     if any(n < 0 for n in dims):
         raise ValueError(f"{op}: shape {dims} has a negative length")
     return dims

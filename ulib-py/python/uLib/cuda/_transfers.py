@@ -13,8 +13,10 @@ from ._layout import Ints, Piece, Plan
 from ._native import (
     DeviceAllocation,
     Event,
+    IPCMemoryHandle,
     Memcpy3D,
     PooledDeviceAllocation,
+    gpudata_address,
     memcpy_dtod,
     memcpy_dtod_async,
     memcpy_dtoh,
@@ -36,9 +38,27 @@ ALLOCATIONS = (DeviceAllocation, PooledDeviceAllocation)
 class Place:
     """Where the lowest address of an array is: ``offset`` bytes into ``memory``, an allocation, an integer, or what is one."""
 
-    def __init__(self, memory: Any, offset: int = 0) -> None:
+    def __init__(self, memory: Any, offset: int = 0, owner: Any = None) -> None:
         self.memory = memory
         self.offset = offset
+        # What keeps the memory there, where that is something else.
+        self.owner = owner
+
+    @classmethod
+    def of(cls, gpudata: Any) -> Place:
+        """The memory that a program gives for an array: an allocation, an address, or what has one, which is looked up once."""
+        if isinstance(gpudata, ALLOCATIONS):
+            return cls(gpudata)
+        address, stream = gpudata_address(gpudata)
+        if type(gpudata) is int:
+            return cls(address)
+        if stream not in (None, 1):
+            wait(stream)
+        # Memory of ours is named as such, so that launches and copies are ordered by it.
+        for found in (getattr(gpudata, "_allocation", None), getattr(gpudata, "gpudata", None)):
+            if isinstance(found, ALLOCATIONS):
+                return cls(found, address - int(found))
+        return cls(gpudata) if isinstance(gpudata, IPCMemoryHandle) else cls(address, owner=gpudata)
 
     def at(self, more: int = 0) -> Any:
         """What calls of the driver take for the address so many bytes behind."""

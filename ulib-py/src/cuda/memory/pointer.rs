@@ -191,7 +191,9 @@ impl Pointer {
     }
 
     fn at(op: &'static str, what: &str, number: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let address = number.extract::<Int>()?;
+        let address: Int = number
+            .extract()
+            .map_err(|error| caused(number.py(), error, |_| refused(op, what, number)))?;
         let address = u64::try_from(address.0)
             .map_err(|_| logic(format!("{op}: {what} is {address}, which is no address")))?;
         Ok(Self::plain(address, None))

@@ -10,6 +10,7 @@ use crate::interop::described::{Described, Reader, Row};
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(described, module)?)?;
+    module.add_function(wrap_pyfunction!(gpudata_address, module)?)?;
     module.add_function(wrap_pyfunction!(mem_get_address_range, module)?)?;
     module.add_function(wrap_pyfunction!(mem_get_pointer_attributes, module)?)
 }
@@ -23,6 +24,13 @@ fn described<'py>(op: &str, object: &Bound<'py, PyAny>) -> PyResult<Option<Row<'
     };
     let found = Described::of(reader, object)?;
     found.map(|found| found.row(object.py())).transpose()
+}
+
+/// The address that the ``gpudata`` of a ``GPUArray`` stands for, and the stream on which its producer works, where it says so.
+#[pyfunction]
+fn gpudata_address(gpudata: &Bound<'_, PyAny>) -> PyResult<(u64, Option<usize>)> {
+    let pointer = Pointer::of("GPUArray", "gpudata", gpudata)?;
+    Ok((pointer.address(), pointer.after()))
 }
 
 /// Start and length in bytes of the allocation in which ``ptr`` lies.

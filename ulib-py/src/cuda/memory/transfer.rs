@@ -9,6 +9,7 @@ use ulib_device::{Access, Device, DeviceBytes, Stream, copy};
 
 use super::pointer::Pointer;
 use crate::cuda::kept::{self, Keeper};
+use crate::interop::foreign::wait_for_owner;
 
 /// Puts `queue`, which touches the memory of `pointer`, into `stream`: after the work that is known to touch it, and so that it
 /// is not freed before.
@@ -60,8 +61,7 @@ fn wait_for_producer(pointer: &Pointer, stream: &Stream) -> Result<()> {
     };
     // SAFETY: the protocol promises that the number is a stream of the array's context that lives as long as the array, which
     // the caller has.
-    let producer = unsafe { Stream::from_raw(stream.device(), handle) };
-    stream.wait_for(&producer)
+    unsafe { wait_for_owner(stream, handle) }
 }
 
 /// Copies from the host and waits for it.

@@ -10,8 +10,8 @@ use ulib_device::memory::managed_range;
 use ulib_device::module::ParameterKind;
 
 use super::values::{Needs, Place};
-use crate::args::attribute;
-use crate::cuda::errors::logic;
+use crate::args::{Int, attribute, caused};
+use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::cuda::memory::pointer::{Pointer, allocation_of};
 use crate::interop::described::{Described, Reader};
 use crate::interop::dlpack;
@@ -128,7 +128,12 @@ pub(super) fn push_address(
         }
         if data.is_exact_instance_of::<PyInt>() {
             // An array that begins somewhere in an allocation.
-            arguments.push(&data.extract::<u64>()?.to_ne_bytes());
+            let number: Int = data.extract()?;
+            let address = u64::try_from(number.0).map_err(|_| {
+                let named = place.named(object);
+                logic(format!("{named}: gpudata is {number}, which is no address"))
+            })?;
+            arguments.push(&address.to_ne_bytes());
             needs.owners.extend(allocation_of(object)?);
             return place.check_address(object);
         }
@@ -140,12 +145,14 @@ pub(super) fn push_address(
     if object.hasattr(intern!(py, "__dlpack__"))? {
         // Lent in the order of the default stream, on which the producer's work is over when others begin.
         const LEGACY: i64 = 1;
-        let device = dlpack::import::device_of(object)?;
+        let device =
+            dlpack::import::device_of(object).map_err(|error| lent(place, object, error))?;
         let Some(said @ (dlpack::abi::CUDA | dlpack::abi::CUDA_MANAGED, _)) = device else {
             return Err(place.refused(object, ", whose data is not on a CUDA device"));
         };
-        let taken = dlpack::import::take_cuda(object, said, LEGACY)?;
-        let address = taken.address().map_err(crate::cuda::errors::to_cuda)?;
+        let taken = dlpack::import::take_cuda(object, said, LEGACY)
+            .and_then(|taken| Ok((taken.checked_address().cuda()?, taken)));
+        let (address, taken) = taken.map_err(|error| lent(place, object, error))?;
         needs.lent.push(taken);
         needs.after.push(LEGACY as usize);
         arguments.push(&address.to_ne_bytes());
@@ -155,6 +162,13 @@ pub(super) fn push_address(
         Some(_) => push_memory(place, object, arguments, needs),
         None => Err(place.refused(object, "")),
     }
+}
+
+/// What is wrong with an array that a parameter's object lends by DLPack.
+fn lent(place: &Place<'_>, object: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
+    caused(object.py(), error, |error| {
+        logic(format!("{}: {error}", place.named(object)))
+    })
 }
 
 /// What stands for device memory, and nothing else.

@@ -21,6 +21,7 @@ use crate::cuda::errors::logic;
 use crate::cuda::memory::pointer::ours;
 use crate::cuda::texture::{PySurface, PyTexture};
 use crate::interop::dlpack;
+use crate::interop::foreign::wait_for_owner;
 
 /// What a call needs besides the bytes.
 #[derive(Default)]
@@ -62,7 +63,7 @@ impl Needs {
         }
         for &handle in &self.after {
             // SAFETY: the protocol says that the stream is there as long as the array, which the arguments keep.
-            stream.wait_for(&unsafe { Stream::from_raw(stream.device(), handle) })?;
+            unsafe { wait_for_owner(stream, handle)? };
         }
         Ok(())
     }

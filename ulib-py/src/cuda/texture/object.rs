@@ -6,7 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
-use ulib_core::Error;
+use ulib_core::{Error, ErrorKind};
 use ulib_device::DeviceBytes;
 use ulib_device::memory::PointerInfo;
 use ulib_device::sys::CUresourceViewFormat;
@@ -291,7 +291,11 @@ impl PyTexture {
         let py = resource.py();
         let made = py.detach(|| TextureObject::with_view(source, &sampling, &view));
         Ok(Self(Held::new(Texture {
-            object: made.cuda()?,
+            // That the memory ends before the texels is no matter of an index.
+            object: made.map_err(|error| match error.kind() {
+                ErrorKind::Index => logic(error.to_string()),
+                _ => to_cuda(error),
+            })?,
             resource: kept,
         })))
     }

@@ -4,7 +4,7 @@
 
 use std::ffi::CStr;
 
-use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 use ulib_core::{DType, Error, Result};
 
 use super::abi;
-use crate::args::{number, shown};
+use crate::args::{Int, number, shown};
 use crate::interop::described::MAX_AXES;
 use crate::interop::foreign::Promised;
 
@@ -110,6 +110,20 @@ impl Taken {
             })
     }
 
+    /// [`address`](Self::address) of an array whose elements may be of any type that has a size.
+    ///
+    /// # Errors
+    /// Also kinds `InvalidArgument` and `DType` where number of axes, lengths or type are none.
+    pub(crate) fn checked_address(&self) -> Result<u64> {
+        let dtype = self.tensor().dtype;
+        if dtype.bits == 0 || dtype.lanes == 0 {
+            let found = format!("{} bits and {} lanes", dtype.bits, dtype.lanes);
+            return Err(Error::invalid("dlpack", "dtype", found, "some bits"));
+        }
+        self.shape()?;
+        self.address()
+    }
+
     pub(crate) fn shape(&self) -> Result<Vec<usize>> {
         let shape = self.axes(self.tensor().shape)?;
         if shape.is_none() && self.tensor().ndim != 0 {
@@ -163,7 +177,15 @@ pub(crate) fn device_of(object: &Bound<'_, PyAny>) -> PyResult<Option<(i32, i32)
     let Some(method) = object.getattr_opt(intern!(py, "__dlpack_device__"))? else {
         return Ok(None);
     };
-    number("__dlpack_device__", "answer", &method.call0()?).map(Some)
+    let answer = method.call0()?;
+    let (Int(kind), Int(id)) = number("__dlpack_device__", "answer", &answer)?;
+    match (i32::try_from(kind), i32::try_from(id)) {
+        (Ok(kind), Ok(id)) => Ok(Some((kind, id))),
+        _ => Err(PyValueError::new_err(format!(
+            "__dlpack_device__: answer {}: expected the kind and the number of a device, of 32 bits each",
+            shown(&answer)
+        ))),
+    }
 }
 
 /// Takes the array of `object`, which is on a CUDA device as `said` (what `__dlpack_device__` answered), and whose producer orders it
