@@ -17,6 +17,8 @@ mod support;
 mod compiling;
 #[path = "driver/contexts.rs"]
 mod contexts;
+#[path = "driver/default_stream.rs"]
+mod default_stream;
 #[path = "driver/devices.rs"]
 mod devices;
 #[path = "driver/events.rs"]

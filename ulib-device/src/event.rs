@@ -147,6 +147,7 @@ impl Event {
     pub fn record(&self, stream: &Stream) -> Result<()> {
         same_device("Event::record", &self.device, stream.device())?;
         let _context = self.device.bind()?;
+        let _queueing = stream.queueing("Event::record")?;
         let place = place_of(stream)?;
         // SAFETY: the context is current by the guard; the event is alive, and the stream is kept alive by the borrow
         // (or by its owner, as promised to `Stream::from_raw`); both are of this device.

@@ -259,6 +259,7 @@ unsafe fn start(
     function.allow_shared(config.shared_bytes)?;
     let context = device.bind()?;
     let table = device.table();
+    let _queueing = stream.queueing("launch").map_err(named)?;
     device.recent().note(
         function.name(),
         config.grid,

@@ -7,7 +7,7 @@
 use crate::device::{ContextGuard, Device, same_device};
 use crate::driver::{check, forked, relaxed_capture};
 use crate::event::Event;
-use crate::graph::{self, NoneBegins};
+use crate::graph::{self, Queueing};
 use crate::memory::guard;
 use crate::report::{Counted, Kind};
 use crate::sys::{CUresult, CUstream, CUstream_flags, Table};
@@ -304,6 +304,12 @@ impl Stream {
     /// [`synchronize`](Self::synchronize) for who has made the context of the stream's device current already.
     pub(crate) fn synchronize_in(&self, context: &ContextGuard) -> Result<()> {
         not_capturing_in("synchronize", self, context)?;
+        if self.is_legacy() && graph::ever_captured() {
+            // A wait for the default stream itself would spoil a capture that begins just now.
+            let end = Event::private(&self.0.device)?;
+            end.record(self)?;
+            return end.synchronize();
+        }
         let table = self.table();
         // SAFETY: the device's context is current, by the caller's guard, and the stream is alive: made here and not yet
         // destroyed, or kept by its owner as promised to `from_raw`.
@@ -319,7 +325,7 @@ impl Stream {
     /// As [`synchronize`](Self::synchronize).
     pub fn is_done(&self) -> Result<bool> {
         let context = self.0.device.bind()?;
-        let _none_begins = NoneBegins::new();
+        let _none_begins = Queueing::new();
         not_capturing_in("is_done", self, &context)?;
         let table = self.table();
         // SAFETY: as in `synchronize`.
@@ -344,6 +350,7 @@ impl Stream {
         let _context = self.0.device.bind()?;
         let table = self.table();
         graph::wait(self, event, || {
+            let _queueing = self.queueing("Stream::wait")?;
             // SAFETY: the stream is alive as in `synchronize`; the event is alive by the borrow, and the driver keeps
             // what it needs of it when it is destroyed later. No flags exist.
             let status = unsafe { (table.cuStreamWaitEvent)(self.handle(), event.handle(), 0) };

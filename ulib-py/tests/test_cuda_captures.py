@@ -219,3 +219,98 @@ def test_a_graph_is_not_launched_into_a_capture_which_goes_on(stream):
     outer.instantiate().launch(stream)
     stream.synchronize()
     assert (cuda.from_device(memory, 64, np.uint8) == 8).all()
+
+
+# The default stream beside captures of streams that it waits for
+
+
+DEFAULT = {
+    "memset_d8": lambda memory: cuda.memset_d8(memory, 1, 64),
+    "memset_d8_async": lambda memory: cuda.memset_d8_async(memory, 1, 64),
+    "memcpy_dtod": lambda memory: cuda.memcpy_dtod(int(memory) + 32, memory, 32),
+    "memcpy_htod": lambda memory: cuda.memcpy_htod(memory, b"1234"),
+    "from_device": lambda memory: cuda.from_device(memory, 4, np.uint8),
+    "Event.record": lambda memory: cuda.Event().record(),
+    "Stream.synchronize": lambda memory: cuda.Stream.legacy().synchronize(),
+}
+
+
+@pytest.mark.parametrize("call", DEFAULT.values(), ids=DEFAULT)
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_work_in_the_default_stream_leaves_captures_alone(gpu, call, elsewhere):
+    stream, memory, other = cuda.Stream(), cuda.mem_alloc(64), cuda.mem_alloc(64)
+    errors = []
+
+    def work():
+        try:
+            call(other)
+        except cuda.LogicError as error:
+            errors.append(str(error))
+
+    with stream.capture() as graph:
+        cuda.memset_d8_async(memory, 5, 64, stream)
+        if elsewhere:
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+        else:
+            work()
+    assert len(errors) == 1
+    assert "is being captured into a graph" in errors[0]
+    assert "CUDA_ERROR" not in errors[0]
+    graph.instantiate().launch(stream)
+    stream.synchronize()
+    assert (cuda.from_device(memory, 64, np.uint8) == 5).all()
+    call(other)
+
+
+def test_launches_in_the_default_stream_leave_captures_alone(write):
+    stream, memory, other = cuda.Stream(), cuda.mem_alloc(64), cuda.mem_alloc(64)
+    with stream.capture() as graph:
+        write(memory, 5, block=(1, 1, 1), stream=stream)
+        with pytest.raises(cuda.LogicError, match="fakecuda_parameters: launch: not possible now"):
+            write(other, 6, block=(1, 1, 1))
+    graph.instantiate().launch(stream)
+    assert value_at(memory) == 5
+
+
+def test_no_capture_is_spoilt_by_what_was_checked_before_it_began(gpu):
+    uLib.device.errors()
+    pool, memory = cuda.StreamMemoryPool(), cuda.mem_alloc(64)
+    over, wrong, ended = threading.Event(), [], []
+
+    def capture():
+        stream, mine = cuda.Stream(), cuda.mem_alloc(64)
+        try:
+            for _ in range(300):
+                with stream.capture() as graph:
+                    cuda.memset_d8_async(mine, 1, 64, stream)
+                ended.append(graph.node_count)
+        except cuda.Error as error:
+            wrong.append(error)
+        over.set()
+
+    def use(call):
+        while not over.is_set():
+            try:
+                call()
+            except cuda.LogicError as error:
+                if "not possible now" not in str(error):
+                    wrong.append(error)
+
+    calls = [
+        lambda: cuda.memcpy_htod(memory, b"1234"),
+        lambda: cuda.from_device(memory, 4, np.uint8),
+        lambda: pool.allocate(64).free(),
+    ]
+    threads = [threading.Thread(target=capture)]
+    threads += [threading.Thread(target=use, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert ended == [1] * 300
+    cuda.Context.synchronize()
+    assert pool.used_bytes == 0
+    assert uLib.device.errors() == []

@@ -69,6 +69,7 @@ pub fn copy_device(
 /// The caller has checked both ranges and has made the memory remember the stream.
 pub(super) fn queue_within(to: u64, from: u64, len: usize, stream: &Stream) -> Result<()> {
     let (_context, table) = (stream.device().bind()?, stream.device().table());
+    let _queueing = stream.queueing("copy")?;
     // SAFETY: both ranges were checked by the caller to lie in live memory of this device, whose context is current;
     // the memory remembers the stream, so it is not freed before the copy has run.
     let status = unsafe { (table.cuMemcpyDtoDAsync_v2)(to, from, len, stream.handle()) };
@@ -83,6 +84,7 @@ pub(super) fn queue_between(
     stream: &Stream,
 ) -> Result<()> {
     let (_context, table) = (stream.device().bind()?, stream.device().table());
+    let _queueing = stream.queueing("copy")?;
     let (to_context, from_context) = (
         to.1.primary_context()? as CUcontext,
         from.1.primary_context()? as CUcontext,

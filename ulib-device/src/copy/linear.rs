@@ -236,6 +236,7 @@ pub(super) fn queue_upload(
     context: &ContextGuard,
 ) -> Result<()> {
     debug_assert_eq!(context.device(), stream.device(), "its own context");
+    let _queueing = stream.queueing("upload")?;
     let table = stream.device().table();
     // SAFETY: the context of the stream's device is current, by the caller's guard; both ranges are valid, by this function's contract with
     // its callers in this module, who checked the bounds and wait before they end the borrow of the host bytes.
@@ -252,6 +253,7 @@ pub(super) fn queue_download(
     context: &ContextGuard,
 ) -> Result<()> {
     debug_assert_eq!(context.device(), stream.device(), "its own context");
+    let _queueing = stream.queueing("download")?;
     let table = stream.device().table();
     // SAFETY: the context of the stream's device is current, by the caller's guard; both ranges are valid, by this function's contract with
     // its callers in this module, who checked the bounds and wait before they end the borrow of the host bytes.

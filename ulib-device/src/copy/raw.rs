@@ -113,6 +113,7 @@ pub unsafe fn fill(to: u64, element: Element, count: usize, stream: &Stream) -> 
         return Ok(());
     }
     let _context = stream.device().bind()?;
+    let _queueing = stream.queueing("fill")?;
     let (table, on) = (stream.device().table(), stream.handle());
     // SAFETY: the range is valid and nobody else's, by the caller's promise; the context of the stream's device is current.
     let (call, status) = unsafe {
@@ -152,6 +153,7 @@ pub unsafe fn fill_2d(
         return Ok(());
     }
     let _context = stream.device().bind()?;
+    let _queueing = stream.queueing("fill")?;
     let (table, on) = (stream.device().table(), stream.handle());
     let missing = |call| missing_entry(call, "3.2");
     // SAFETY: as in `fill`, of every row.
@@ -186,6 +188,7 @@ pub unsafe fn fill_2d(
 /// As [`upload`], of both sides as `description` has them.
 pub unsafe fn copy_2d(description: &CUDA_MEMCPY2D, stream: &Stream) -> Result<()> {
     let _context = stream.device().bind()?;
+    let _queueing = stream.queueing("copy")?;
     let table = stream.device().table();
     // SAFETY: the caller's promise; the context of the stream's device is current.
     let status = unsafe { (table.cuMemcpy2DAsync_v2)(description, stream.handle()) };
@@ -206,6 +209,8 @@ pub unsafe fn copy_2d_unaligned(description: &CUDA_MEMCPY2D, device: &Device) ->
         .cuMemcpy2DUnaligned_v2
         .ok_or_else(|| missing_entry("cuMemcpy2DUnaligned_v2", "3.2"))?;
     let _context = device.bind()?;
+    // Not for the time of the call, which waits.
+    drop(Stream::legacy(device).queueing("copy")?);
     // SAFETY: the caller's promise; the context of the device is current.
     let status = unsafe { call(description) };
     check(table, "cuMemcpy2DUnaligned_v2", status)?;
@@ -222,6 +227,7 @@ pub unsafe fn copy_2d_unaligned(description: &CUDA_MEMCPY2D, device: &Device) ->
 /// As [`copy_2d`].
 pub unsafe fn copy_3d(description: &CUDA_MEMCPY3D, stream: &Stream) -> Result<()> {
     let _context = stream.device().bind()?;
+    let _queueing = stream.queueing("copy")?;
     let table = stream.device().table();
     // SAFETY: as in `copy_2d`.
     let status = unsafe { (table.cuMemcpy3DAsync_v2)(description, stream.handle()) };
@@ -241,6 +247,7 @@ pub unsafe fn copy_3d_peer(description: &CUDA_MEMCPY3D_PEER, stream: &Stream) ->
         .cuMemcpy3DPeerAsync
         .ok_or_else(|| missing_entry("cuMemcpy3DPeerAsync", "4.0"))?;
     let _context = stream.device().bind()?;
+    let _queueing = stream.queueing("copy")?;
     // SAFETY: as in `copy_2d`.
     let status = unsafe { call(description, stream.handle()) };
     check(table, "cuMemcpy3DPeerAsync", status)

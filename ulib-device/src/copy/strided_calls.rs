@@ -109,6 +109,7 @@ fn each(
 }
 
 fn queue_row(to: End, from: End, len: usize, stream: &Stream) -> Result<()> {
+    let _queueing = stream.queueing("copy")?;
     let table = stream.device().table();
     // SAFETY: host and device addresses are one space, so both name the rows that the callers of `queue` checked and
     // keep alive; the context of the stream's device is current.
@@ -119,9 +120,11 @@ fn queue_row(to: End, from: End, len: usize, stream: &Stream) -> Result<()> {
 fn queue_2d(to: End, from: End, extent: Extent, stream: &Stream) -> Result<()> {
     let copy = rows(&to.side(), &from.side(), extent);
     let table = stream.device().table();
+    let queueing = stream.queueing("copy")?;
     // SAFETY: the structure is valid for the call and describes ranges that the callers of `queue` checked and keep
     // alive; the context of the stream's device is current.
     let status = unsafe { (table.cuMemcpy2DAsync_v2)(&raw const copy, stream.handle()) };
+    drop(queueing);
     let unaligned = table
         .cuMemcpy2DUnaligned_v2
         .filter(|_| to.is_device() && from.is_device());

@@ -7,7 +7,8 @@
 //! What that buys was measured with driver 580, for captures begun in every mode by another thread: in relaxed mode
 //! allocating, freeing, loading programs, and waiting for events and for other streams all work and leave the capture
 //! whole. Two things spoil it in every mode: any use of the default stream while the captured stream is a blocking one
-//! (`cuStreamIsCapturing` on the default stream tells, harmlessly), and `cuCtxSynchronize` (nothing tells).
+//! (`cuStreamIsCapturing` on the default stream tells, harmlessly), and `cuCtxSynchronize` (nothing tells). So `Stream::queueing` is asked
+//! before the one, and `unless_captured` before the other.
 
 use super::Driver;
 use crate::sys::{CUresult, CUstreamCaptureMode, Table};

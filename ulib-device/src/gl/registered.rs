@@ -163,6 +163,7 @@ impl Registered {
         let map = table
             .cuGraphicsMapResources
             .ok_or_else(|| missing_entry("cuGraphicsMapResources", "3.0"))?;
+        let _queueing = stream.queueing(OP)?;
         let mut raw = inner.raw();
         // SAFETY: the device's context is current by the guard, and an OpenGL context, too; one registered resource is named;
         // the stream is alive by the borrow.
@@ -220,6 +221,7 @@ impl Inner {
         let unmap = table
             .cuGraphicsUnmapResources
             .ok_or_else(|| missing_entry("cuGraphicsUnmapResources", "3.0"))?;
+        let _queueing = stream.queueing(OP)?;
         let mut raw = self.raw();
         // SAFETY: as for `map`; it is mapped, since a mapping calls this once.
         let status = unsafe { unmap(1, &raw mut raw, stream.handle()) };

@@ -1,5 +1,6 @@
 //! Capture of a stream: what is put into it is written down instead of run.
 
+use super::beginning::Begins;
 use super::kept::Owners;
 use super::open::{Registered, Start, number_of};
 use super::{Graph, Inner};
@@ -8,16 +9,17 @@ use crate::report::{Counted, Kind};
 use crate::stream::Stream;
 use crate::sys::{CUgraph, CUresult, CUstreamCaptureMode};
 use std::any::Any;
-use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use ulib_core::{Error, ErrorKind, Result};
 
 /// A stream whose work is written down into a graph, until [`finish`](Self::finish); dropped without that, the work is
 /// forgotten.
 ///
-/// Other threads go on as if there were no capture; what has to wait for the stream, or for the whole device, is refused. Streams
+/// Other threads go on as if there were no capture; what has to wait for the stream, or for the whole device, is refused. So is work in
+/// the default stream where that waits for the captured one ([`StreamKind::Blocking`](crate::StreamKind::Blocking)), which would spoil
+/// the capture: kind `Busy`, of whatever puts work into a stream. Streams
 /// that wait for an event of a captured one become part of the capture until it ends, and what they do has to be waited for by it
 /// again in the same way before the end. The capture may end on any thread.
 ///
@@ -84,7 +86,7 @@ impl Stream {
         // In the other modes no other thread could end it, and what may not be done meanwhile is refused in this one, too.
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         // Of captures that begin at once none may mark the default stream when another one is in its way.
-        let beginning = NoneBegins::new();
+        let beginning = Begins::new();
         if !self.is_legacy() && self.is_capturing()? {
             return Err(Error::busy(
                 "capture",
@@ -109,37 +111,6 @@ impl Stream {
         // Only now, so that nobody misses a capture that has begun.
         drop(beginning);
         Ok(capture)
-    }
-}
-
-static BEGINNING: Mutex<()> = Mutex::new(());
-
-thread_local! {
-    /// Whether this thread has locked it.
-    static HOLDS: Cell<bool> = const { Cell::new(false) };
-}
-
-/// While this lives no other thread begins a capture, and those that have begun are in the list of captures. For calls that
-/// spoil a capture, which are preceded by a look at whether there is one. A thread may have several.
-pub(crate) struct NoneBegins(Option<MutexGuard<'static, ()>>);
-
-impl NoneBegins {
-    pub(crate) fn new() -> Self {
-        // In a forked child another thread of the parent may have it for ever, and nobody captures.
-        if forked() || HOLDS.replace(true) {
-            return Self(None);
-        }
-        Self(Some(
-            BEGINNING.lock().unwrap_or_else(PoisonError::into_inner),
-        ))
-    }
-}
-
-impl Drop for NoneBegins {
-    fn drop(&mut self) {
-        if self.0.is_some() {
-            HOLDS.set(false);
-        }
     }
 }
 

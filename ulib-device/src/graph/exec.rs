@@ -131,12 +131,14 @@ impl<'m> GraphExec<'m> {
                 ErrorKind::Busy => error.context("the memory of the graph is in use in another stream, for which the launch has to wait"),
                 _ => error,
             })?;
+        let queueing = stream.queueing("GraphExec::launch")?;
         let name = "a graph";
         device
             .recent()
             .note(name, [0; 3], [0; 3], stream.handle() as usize);
         // SAFETY: the context is current by the guard; both are alive; what the work uses is kept, or borrowed for `'m`.
         let status = unsafe { call(self.handle(), stream.handle()) };
+        drop(queueing);
         check(table, "cuGraphLaunch", status)?;
         guard::launched(stream, &context, || {
             format!("a graph on stream {:#x}", stream.handle() as usize)

@@ -1,6 +1,6 @@
 //! Events that take streams into captures.
 
-use super::capture::NoneBegins;
+use super::beginning::Begins;
 use super::open::{Start, any_capture, is_open, joined, number_of};
 use crate::event::{Event, Recorded, of_capture};
 use crate::stream::Stream;
@@ -43,7 +43,7 @@ pub(crate) fn wait(
         ));
     }
     // A capture of one more stream begins.
-    let _none_begins = NoneBegins::new();
+    let _begins = Begins::new();
     match number_of(stream)? {
         Some(own) if own == capture => wait(),
         Some(_) => Err(Error::busy(

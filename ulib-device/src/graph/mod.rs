@@ -9,6 +9,7 @@
     reason = "captures streams, makes, starts and destroys the driver's graphs"
 )]
 
+mod beginning;
 mod capture;
 mod change;
 mod exec;
@@ -20,8 +21,8 @@ mod ready;
 mod retired;
 mod used;
 
+pub(crate) use beginning::{NoneBegins, Queueing, ever_captured};
 pub use capture::Capture;
-pub(crate) use capture::NoneBegins;
 pub use exec::GraphExec;
 pub(crate) use fork::{is_in_ours, place_of, wait};
 pub(crate) use kept::{InCapture, Kept, capture_of};

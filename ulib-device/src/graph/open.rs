@@ -1,6 +1,6 @@
 //! The captures in progress, and where their streams were before.
 
-use super::capture::NoneBegins;
+use super::beginning::NoneBegins;
 use super::kept::Owners;
 use crate::Device;
 use crate::driver::{check, missing_entry};

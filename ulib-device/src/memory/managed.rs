@@ -200,6 +200,7 @@ impl Managed {
             .cuStreamAttachMemAsync
             .ok_or_else(|| missing_entry("cuStreamAttachMemAsync", "6.0"))?;
         let _context = self.device.bind()?;
+        let _queueing = stream.queueing("attach")?;
         // SAFETY: the memory is managed and alive; length 0 stands for all of it; the stream is one of the current context.
         let status = unsafe { call(stream.handle(), self.base, 0, attachment.bits()) };
         check(table, "cuStreamAttachMemAsync", status)?;
@@ -218,6 +219,7 @@ impl Managed {
         let table = Driver::ready()?.table();
         let (place, handle) = (place(to)?, stream.handle());
         let _context = stream.device().bind()?;
+        let _queueing = stream.queueing("prefetch")?;
         let (name, status) = match (table.cuMemPrefetchAsync, table.cuMemPrefetchAsync_v2) {
             // SAFETY: the range lies in this memory, which is managed and alive; the stream is one of the current context.
             (Some(call), _) => ("cuMemPrefetchAsync", unsafe {

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 
-use ulib_core::{Error, Result};
+use ulib_core::{Error, ErrorKind, Result};
 
 use super::room::{Pool, register_pool};
 use super::waiting::{Returned, Waiting};
@@ -14,6 +14,8 @@ use super::{
 };
 use crate::device::ContextGuard;
 use crate::driver::{Driver, check, forked, missing_entry, relaxed_capture};
+use crate::graph::Queueing;
+use crate::stream::check_wait;
 use crate::sys::{self, CUmemPool_attribute, Table};
 use crate::{Device, Stream};
 
@@ -158,6 +160,8 @@ impl PoolResource {
     ///
     /// Whatever the driver says.
     pub fn used_bytes(&self) -> Result<u64> {
+        Driver::ready()?;
+        self.free_waiting();
         self.counter(CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)
     }
 
@@ -174,11 +178,13 @@ impl PoolResource {
 
     fn try_allocate(&self, bytes: usize, stream: &Stream) -> Result<Fresh> {
         let context = self.device.bind()?;
+        let none_begins = Queueing::new();
         if !stream.is_capturing_in(&context)? {
             let ptr = self.allocate_on(bytes, stream, &context)?;
             let anywhere = false;
             return Ok(Fresh { ptr, anywhere });
         }
+        drop(none_begins);
         // The stream is being captured, or is the legacy one while a stream that waits for it is: an allocation on it
         // would become part of the graph, or fail.
         let side = self.side_stream()?;
@@ -234,18 +240,26 @@ impl PoolResource {
         // SAFETY: by the contract of `deallocate` the pointer came from this pool and is freed once; its uses are
         // ordered before what is queued here on a live stream of the current context.
         let status = relaxed_capture(|| unsafe { (self.calls.free)(returned.ptr, handle) });
-        check(table, "cuMemFreeAsync", status)
+        check_wait(table, "cuMemFreeAsync", status)
     }
 
     /// Frees, or keeps for later what cannot be freed now.
     fn give_back(&self, returned: Returned, context: &ContextGuard) -> Result<()> {
-        self.free(&returned, context)
-            .inspect_err(|_| self.waiting.push(returned))
+        let Err(error) = self.free(&returned, context) else {
+            return Ok(());
+        };
+        self.waiting.push(returned);
+        match error.kind() {
+            // It ends with the capture that is in the way.
+            ErrorKind::Busy => Ok(()),
+            _ => Err(error),
+        }
     }
 
     fn free_waiting(&self) {
         self.waiting.retry(|returned| {
             self.device.bind().is_ok_and(|context| {
+                let _none_begins = Queueing::new();
                 matches!(returned.stream.is_capturing_in(&context), Ok(false))
                     && self.free(returned, &context).is_ok()
             })
@@ -328,6 +342,7 @@ unsafe impl DeviceMemoryResource for PoolResource {
                 return Err(error);
             }
         };
+        let _none_begins = Queueing::new();
         match stream.is_capturing_in(&context) {
             Ok(false) => self.give_back(returned, &context),
             // Freeing on a captured stream would become part of the graph.

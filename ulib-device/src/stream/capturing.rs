@@ -3,6 +3,7 @@
 use super::Stream;
 use crate::device::ContextGuard;
 use crate::driver::check;
+use crate::graph::{Queueing, any_capture};
 use crate::sys::{CUresult, CUstreamCaptureStatus, Table};
 use ulib_core::{Error, Result};
 
@@ -31,6 +32,25 @@ impl Stream {
         }
         check(self.table(), "cuStreamIsCapturing", status)?;
         Ok(capture != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+    }
+
+    /// For the call `op` that puts work into this stream, as long as the answer lives: where that is the default stream, of the
+    /// captures by [`capture`](Self::capture) that such work would spoil there is none, and none begins.
+    ///
+    /// # Errors
+    /// Kind `Busy` when there is one; whatever the driver says.
+    pub(crate) fn queueing(&self, op: &'static str) -> Result<Queueing> {
+        if !self.is_legacy() {
+            return Ok(Queueing::NOTHING);
+        }
+        let none_begins = Queueing::new();
+        if any_capture() && self.is_capturing()? {
+            return Err(Error::busy(
+                op,
+                "a stream that the default stream waits for is being captured into a graph, which work in the default stream would spoil",
+            ));
+        }
+        Ok(none_begins)
     }
 }
 

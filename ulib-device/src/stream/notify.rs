@@ -70,6 +70,7 @@ impl Stream {
             .cuLaunchHostFunc
             .ok_or_else(|| missing_entry("cuLaunchHostFunc", "10.0"))?;
         due()?;
+        let _queueing = self.queueing("notify")?;
         let work: Work = Box::new(work);
         let data = Box::into_raw(Box::new(work));
         // SAFETY: the context is current by the guard, and the stream is alive by the borrow; `arrived` takes what `data`
