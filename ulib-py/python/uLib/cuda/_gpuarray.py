@@ -29,7 +29,8 @@ class GPUArray(ArrayBase):
         dtype: type of the elements; types that hold Python objects, and numbers in the other byte order, are refused.
         allocator: makes memory of so many bytes; ``pool.allocate`` of a memory pool is one.
         base: what else has to live as long as the array; only together with ``gpudata``.
-        gpudata: memory to use instead of new one: an allocation, or an address that the caller vouches for.
+        gpudata: memory to use instead of new one: an allocation, an address that the caller vouches for, or an object that has one, such
+            as an array on a device, which is kept.
         strides: bytes between elements along each axis; by default there are no gaps.
         order: "C" or "F", where no strides are given.
 
