@@ -65,6 +65,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "real: needs a GPU, its driver and the consumer library named in the test")
 
 
+def pytest_collection_finish() -> None:
+    settle()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """On a card that is required, tests about other machines are not part of the run, so that no skip is left."""
     if not REQUIRE_CUDA:
@@ -203,8 +207,23 @@ def fake() -> Iterator[Fake]:
     control("reset")
 
 
+def settle() -> None:
+    """Lets collections look at what is made from now on only, and not at all libraries and tests, which takes longer than most tests."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
-def in_turn() -> Callable[[int], range]:
+def small_heap() -> Iterator[None]:
+    """For tests that collect garbage all the time, after others that have imported more."""
+    settle()
+    yield
+    settle()
+
+
+@pytest.fixture
+def in_turn(small_heap: None) -> Callable[[int], range]:
     """Which of so many calls fail in turn: every third, all with ULIB_TEST_FULL=1. (`test_cuda_faults.py` leaves none out.)"""
     return lambda calls: range(1, calls + 1, 1 if os.environ.get("ULIB_TEST_FULL") else 3)
 

@@ -75,7 +75,7 @@ def outcome(*program):
 
 
 @pytest.mark.parametrize("deferred", [0, 1])
-def test_an_error_at_any_call_leaves_nothing_and_harms_nothing(fake, programs, deferred):
+def test_an_error_at_any_call_leaves_nothing_and_harms_nothing(fake, small_heap, programs, deferred):
     fake(f"deferred {deferred}")
     assert outcome(*programs) == 0
     assert outcome(*programs) == 0
@@ -103,7 +103,7 @@ def test_an_error_at_any_call_leaves_nothing_and_harms_nothing(fake, programs, d
     assert failed * step > calls / 3
 
 
-def test_threads_that_capture_at_once(gpu):
+def test_threads_that_capture_at_once(gpu, small_heap):
     uLib.device.errors()
     gc.collect()
     before = cuda.live_objects()

@@ -329,7 +329,7 @@ print("done")
     assert (done.stdout, done.stderr) == ("done\n", "")
 
 
-def test_an_error_at_any_call_leaves_nothing(fake):
+def test_an_error_at_any_call_leaves_nothing(fake, small_heap):
     def program():
         with cuda.Device(0).make_context():
             stream, event = cuda.Stream(1), cuda.Event()
