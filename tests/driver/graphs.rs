@@ -110,7 +110,13 @@ fn a_capture_that_is_dropped_leaves_nothing() {
         drop(stream);
         assert!(session.live().is_empty(), "{:?}", session.live());
     }
-    assert!(Stream::legacy(&device()).capture().is_err());
+    let refused = Stream::legacy(&device()).capture().err().unwrap();
+    assert_eq!(refused.kind(), &ErrorKind::InvalidArgument);
+    assert!(
+        refused
+            .to_string()
+            .contains("the default stream cannot be captured")
+    );
 }
 
 #[test]

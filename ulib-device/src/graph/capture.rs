@@ -78,6 +78,14 @@ impl Stream {
     /// # }
     /// ```
     pub fn capture<'m>(&self) -> Result<Capture<'m>> {
+        if self.is_legacy() {
+            return Err(Error::invalid(
+                "capture",
+                "stream",
+                "the default stream",
+                "another one: the default stream cannot be captured",
+            ));
+        }
         let _context = self.device().bind()?;
         let table = self.device().table();
         let begin = table
@@ -87,7 +95,7 @@ impl Stream {
         let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         // Of captures that begin at once none may mark the default stream when another one is in its way.
         let beginning = Begins::new();
-        if !self.is_legacy() && self.is_capturing()? {
+        if self.is_capturing()? {
             return Err(Error::busy(
                 "capture",
                 "the stream is being captured already",
