@@ -9,7 +9,7 @@ for argument in "$@"; do
         *) echo "usage: scripts/test.sh [--full]" >&2; exit 2 ;;
     esac
 done
-export PROPTEST_CASES=${PROPTEST_CASES:-48} RUST_BACKTRACE=0
+export PROPTEST_CASES=${PROPTEST_CASES:-32} RUST_BACKTRACE=0
 ensure_venv
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
