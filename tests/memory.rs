@@ -46,6 +46,8 @@ mod owners;
 mod pending;
 #[path = "memory/pinned.rs"]
 mod pinned;
+#[path = "memory/pools.rs"]
+mod pools;
 #[path = "memory/races.rs"]
 mod races;
 #[path = "memory/raw.rs"]

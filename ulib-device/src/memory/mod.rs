@@ -39,6 +39,7 @@ mod logging;
 mod managed;
 mod order;
 mod pool;
+mod pool_handle;
 mod query;
 mod resource;
 mod room;

@@ -6,17 +6,16 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use ulib_core::{Error, ErrorKind, Result};
 
+use super::pool_handle::PoolHandle;
 use super::room::{Pool, register_pool};
 use super::waiting::{Returned, Waiting};
 use super::{
-    DeviceMemoryResource, DriverResource, Fresh, is_out_of_memory, is_shutdown, kept,
-    out_of_memory, scratch,
+    DeviceMemoryResource, DriverResource, Fresh, is_out_of_memory, kept, out_of_memory, scratch,
 };
 use crate::device::ContextGuard;
-use crate::driver::{Driver, check, forked, missing_entry, relaxed_capture};
+use crate::driver::{Driver, check, forked, relaxed_capture};
 use crate::graph::Queueing;
 use crate::stream::check_wait;
-use crate::sys::{self, CUmemPool_attribute, Table};
 use crate::{Device, Stream};
 
 /// Allocates and frees in stream order from a memory pool that belongs to this resource alone, so other users of the
@@ -26,60 +25,12 @@ use crate::{Device, Stream};
 /// at the next synchronisation; [`trim`](DeviceMemoryResource::trim) gives everything unused back.
 pub struct PoolResource {
     device: Device,
-    pool: sys::CUmemoryPool,
-    calls: PoolCalls,
+    pool: PoolHandle,
     release_threshold_bytes: u64,
     waiting: Waiting,
     /// Where memory is allocated while the caller's stream is being captured.
     side: OnceLock<Stream>,
 }
-
-/// The entry points of CUDA 11.2 that a pool needs.
-#[derive(Clone, Copy)]
-struct PoolCalls {
-    create: sys::proto::cuMemPoolCreate,
-    destroy: sys::proto::cuMemPoolDestroy,
-    set_attribute: sys::proto::cuMemPoolSetAttribute,
-    get_attribute: sys::proto::cuMemPoolGetAttribute,
-    trim_to: sys::proto::cuMemPoolTrimTo,
-    allocate: sys::proto::cuMemAllocFromPoolAsync,
-    free: sys::proto::cuMemFreeAsync,
-}
-
-impl PoolCalls {
-    fn of(table: &Table) -> Result<Self> {
-        let missing = |call| missing_entry(call, "11.2");
-        Ok(Self {
-            create: table
-                .cuMemPoolCreate
-                .ok_or_else(|| missing("cuMemPoolCreate"))?,
-            destroy: table
-                .cuMemPoolDestroy
-                .ok_or_else(|| missing("cuMemPoolDestroy"))?,
-            set_attribute: table
-                .cuMemPoolSetAttribute
-                .ok_or_else(|| missing("cuMemPoolSetAttribute"))?,
-            get_attribute: table
-                .cuMemPoolGetAttribute
-                .ok_or_else(|| missing("cuMemPoolGetAttribute"))?,
-            trim_to: table
-                .cuMemPoolTrimTo
-                .ok_or_else(|| missing("cuMemPoolTrimTo"))?,
-            allocate: table
-                .cuMemAllocFromPoolAsync
-                .ok_or_else(|| missing("cuMemAllocFromPoolAsync"))?,
-            free: table
-                .cuMemFreeAsync
-                .ok_or_else(|| missing("cuMemFreeAsync"))?,
-        })
-    }
-}
-
-// SAFETY: the pool is a handle of the driver, whose functions may be called with it from any thread; nothing else in
-// the resource is bound to a thread.
-unsafe impl Send for PoolResource {}
-// SAFETY: as above; the driver serialises calls on one pool itself.
-unsafe impl Sync for PoolResource {}
 
 impl PoolResource {
     /// A new pool that keeps up to a sixteenth of the device's memory when unused: enough to make the usual
@@ -98,36 +49,13 @@ impl PoolResource {
     ///
     /// As [`new`](Self::new).
     pub fn with_release_threshold(device: &Device, threshold_bytes: u64) -> Result<Self> {
-        let table = Driver::ready()?.table();
-        let calls = PoolCalls::of(table)?;
-        let supported = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED;
-        if device.attribute(supported)? == 0 {
-            return Err(Error::unavailable(format!(
-                "{} has no stream-ordered memory pools",
-                device.name()
-            )));
-        }
-        let id = i32::try_from(device.ordinal()).map_err(|_| {
-            Error::overflow(
-                "PoolResource::new",
-                format_args!("device ordinal {}", device.ordinal()),
-            )
-        })?;
-        let pool = relaxed_capture(|| create_pool(device, calls, table, id))?;
-        let resource = Self {
+        Ok(Self {
             device: device.clone(),
-            pool,
-            calls,
+            pool: PoolHandle::take(device, threshold_bytes)?,
             release_threshold_bytes: threshold_bytes,
             waiting: Waiting::default(),
             side: OnceLock::new(),
-        };
-        let mut threshold = threshold_bytes;
-        let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
-        // SAFETY: the pool is live, and this attribute is one 64-bit unsigned integer.
-        let status = unsafe { (calls.set_attribute)(pool, attribute, (&raw mut threshold).cast()) };
-        check(table, "cuMemPoolSetAttribute", status)?;
-        Ok(resource)
+        })
     }
 
     /// The pool for all who share it. Unlike others it gives way when somebody else runs out of memory.
@@ -151,7 +79,7 @@ impl PoolResource {
     ///
     /// Whatever the driver says.
     pub fn reserved_bytes(&self) -> Result<u64> {
-        self.counter(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)
+        self.pool.reserved_bytes()
     }
 
     /// Bytes of the pool that are allocated now.
@@ -162,18 +90,7 @@ impl PoolResource {
     pub fn used_bytes(&self) -> Result<u64> {
         Driver::ready()?;
         self.free_waiting();
-        self.counter(CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)
-    }
-
-    fn counter(&self, attribute: CUmemPool_attribute) -> Result<u64> {
-        let table = Driver::ready()?.table();
-        let _context = self.device.bind()?;
-        let mut bytes = 0_u64;
-        // SAFETY: the pool is live, and the counters asked for here are 64-bit unsigned integers.
-        let status =
-            unsafe { (self.calls.get_attribute)(self.pool, attribute, (&raw mut bytes).cast()) };
-        check(table, "cuMemPoolGetAttribute", status)?;
-        Ok(bytes)
+        self.pool.used_bytes()
     }
 
     fn try_allocate(&self, bytes: usize, stream: &Stream) -> Result<Fresh> {
@@ -207,22 +124,18 @@ impl PoolResource {
     fn allocate_on(&self, bytes: usize, stream: &Stream, _context: &ContextGuard) -> Result<u64> {
         let table = Driver::ready()?.table();
         let mut ptr = 0;
-        let (pool, handle) = (self.pool, stream.handle());
+        let (pool, handle) = (self.pool.raw.0, stream.handle());
         // SAFETY: pool and stream are live handles of this device, whose context is current; `ptr` is valid for the
         // one value written.
-        let status =
-            relaxed_capture(|| unsafe { (self.calls.allocate)(&raw mut ptr, bytes, pool, handle) });
+        let status = relaxed_capture(|| unsafe {
+            (self.pool.calls.allocate)(&raw mut ptr, bytes, pool, handle)
+        });
         check(table, "cuMemAllocFromPoolAsync", status)?;
         Ok(ptr)
     }
 
-    /// Gives what nobody uses and no stream still works on back to the driver.
     fn release_unused(&self) -> Result<()> {
-        let table = Driver::ready()?.table();
-        let _context = self.device.bind()?;
-        // SAFETY: the pool is live and its device's context current.
-        let status = relaxed_capture(|| unsafe { (self.calls.trim_to)(self.pool, 0) });
-        check(table, "cuMemPoolTrimTo", status)
+        self.pool.release_unused()
     }
 
     fn side_stream(&self) -> Result<&Stream> {
@@ -239,7 +152,7 @@ impl PoolResource {
         let handle = returned.stream.handle();
         // SAFETY: by the contract of `deallocate` the pointer came from this pool and is freed once; its uses are
         // ordered before what is queued here on a live stream of the current context.
-        let status = relaxed_capture(|| unsafe { (self.calls.free)(returned.ptr, handle) });
+        let status = relaxed_capture(|| unsafe { (self.pool.calls.free)(returned.ptr, handle) });
         check_wait(table, "cuMemFreeAsync", status)
     }
 
@@ -265,26 +178,6 @@ impl PoolResource {
             })
         });
     }
-}
-
-fn create_pool(
-    device: &Device,
-    calls: PoolCalls,
-    table: &Table,
-    id: i32,
-) -> Result<sys::CUmemoryPool> {
-    let _context = device.bind()?;
-    // SAFETY: an all-zero structure is a valid value of it: no handle types, no maximal size, reserved bytes zero as
-    // the driver demands.
-    let mut properties: sys::CUmemPoolProps = unsafe { std::mem::zeroed() };
-    properties.allocType = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties.location.type_ = sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
-    properties.location.id = id;
-    let mut pool = std::ptr::null_mut();
-    // SAFETY: both pointers are valid for the call, and the driver is initialised.
-    let status = unsafe { (calls.create)(&raw mut pool, &raw const properties) };
-    check(table, "cuMemPoolCreate", status)?;
-    Ok(pool)
 }
 
 // SAFETY: the driver's pool aligns to 256 bytes at least, gives no address out twice, allocates and frees in the order
@@ -376,19 +269,8 @@ impl Drop for PoolResource {
         if forked() {
             return;
         }
+        // The pool goes after its last frees, which the driver may finish later.
         self.free_waiting();
-        let destroyed = Driver::ready().and_then(|driver| {
-            let _context = self.device.bind_to_end()?;
-            // SAFETY: whoever holds memory of the pool holds this resource as well, so nothing of it is in use; the
-            // driver finishes frees that are still queued. The handle is not used again.
-            let status = relaxed_capture(|| unsafe { (self.calls.destroy)(self.pool) });
-            check(driver.table(), "cuMemPoolDestroy", status)
-        });
-        if let Err(error) = destroyed
-            && !is_shutdown(&error)
-        {
-            self.device.record_drop_error(error);
-        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use ulib_core::Result;
 
-use super::{DeviceMemoryResource, is_out_of_memory, kept, scratch};
+use super::{DeviceMemoryResource, is_out_of_memory, kept, pool_handle, scratch};
 use crate::Device;
 use crate::driver::forked;
 
@@ -31,7 +31,7 @@ pub fn release_pools(device: &Device) -> bool {
         return false;
     }
     kept::retry();
-    let mut some = scratch::clear(device);
+    let mut some = pool_handle::release_idle(device) | scratch::clear(device);
     // Asked without the lock, and the last owner of a pool may go meanwhile.
     let pools: Vec<Arc<dyn Pool>> = {
         let pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -371,7 +371,7 @@ pub(super) fn live(state: &State, session: Option<u64>) -> Vec<Live> {
     for (handle, pool) in state
         .pools
         .iter()
-        .filter(|(_, pool)| wanted(pool.session) && !pool.default && !pool.destroyed)
+        .filter(|(_, pool)| wanted(pool.session) && pool.is_owned())
     {
         push(Kind::Pool, *handle, pool.reserved);
     }

@@ -39,6 +39,11 @@ impl Pool {
         }
     }
 
+    /// Whether it is somebody's: one that is empty and keeps nothing may have been put aside for later.
+    pub(crate) fn is_owned(&self) -> bool {
+        !self.default && !self.destroyed && (self.threshold > 0 || self.reserved > 0)
+    }
+
     /// Gives cached bytes beyond `keep` back to the driver.
     pub(crate) fn trim(&mut self, keep: u64) {
         self.reserved = self.reserved.min(self.used.max(keep));
