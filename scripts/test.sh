@@ -11,8 +11,10 @@ for argument in "$@"; do
 done
 export PROPTEST_CASES=${PROPTEST_CASES:-32} RUST_BACKTRACE=0
 ensure_venv
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+work=$(mktemp -d)
+log=$work/log
+beside=
+trap '[ -z "$beside" ] || kill -- "-$beside" 2>/dev/null || true; rm -rf "$work"' EXIT
 failed=()
 
 # part TITLE COMMAND...: runs it and goes on after a failure, so that one run shows all of them.
@@ -31,25 +33,36 @@ bridge_tests() {
     LD_LIBRARY_PATH=$folder ULIB_CUDA_DRIVER=$folder/libcuda.so.1 cargo test --locked --lib --tests "${bridge[@]}"
 }
 python_tests() { "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider ulib-py/tests; }
-# ended STATUS FILE: what a part that ran in the background has printed, and how it ended.
-ended() { cat "$2"; return "$1"; }
+# What `part` shows of a part that ran beside others: to_file NAME COMMAND... runs it, ended NAME is what it printed and how it ended.
+to_file() {
+    local name=$1; shift
+    "$@" > "$work/$name" 2>&1
+    echo $? > "$work/$name.status"
+}
+ended() { cat "$work/$1"; return "$(cat "$work/$1.status")"; }
 
 say "compile"
 cargo test --locked --no-run --quiet
 build_wheel dev || wheel_failed
 install_wheel dev
+# The Python tests keep one core busy and the Rust tests another. They load a copy, since cargo may write the driver again.
+fake=$work/libfakecuda.so
+cp "$(fake_driver)" "$fake"
+set -m
+{
+    set +e
+    ULIB_CUDA_DRIVER=none to_file without python_tests
+    ULIB_FAKE_DRIVER=$fake ULIB_CUDA_DRIVER=$fake to_file software python_tests
+} &
+beside=$!
+set +m
 part "Rust tests (software driver; kernels emulated)" cargo test --locked --lib --tests -- --nocapture
 part "Rust doctests" cargo test --locked --doc --quiet
 part "Rust tests with cudarc and cust (software driver)" bridge_tests
-fake=$(fake_driver)
-# Both at once, since each keeps one core busy.
-without=$(mktemp)
-trap 'rm -f "$log" "$without"' EXIT
-ULIB_CUDA_DRIVER=none python_tests > "$without" 2>&1 &
-ULIB_FAKE_DRIVER=$fake ULIB_CUDA_DRIVER=$fake part "Python tests on the software driver" python_tests
-status=0
-wait $! || status=$?
-part "Python tests without a driver" ended "$status" "$without"
+wait "$beside"
+beside=
+part "Python tests without a driver" ended without
+part "Python tests on the software driver" ended software
 if [ -e /dev/nvidiactl ]; then
     export ULIB_TEST_DRIVER=real
     part "Rust tests on the card of this machine" cargo test --locked --test '*' -- --test-threads=1
