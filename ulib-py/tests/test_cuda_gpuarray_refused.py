@@ -164,6 +164,9 @@ def test_given_memory_holds_the_array(gpu):
     for address, strides in ((2**64 - 8, None), (4, (-4,))):
         with pytest.raises(ValueError, match="reach beyond every address"):
             gpuarray.GPUArray((4,), np.float32, gpudata=address, strides=strides)
+    with pytest.raises(ValueError, match="null address"):
+        gpuarray.GPUArray((4,), np.float32, gpudata=0)
+    assert gpuarray.GPUArray((0,), np.float32, gpudata=0).get().size == 0
 
 
 def test_launches_know_the_memory_of_an_array_of_an_array(fake):

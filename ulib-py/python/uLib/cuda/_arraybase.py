@@ -68,6 +68,8 @@ class ArrayBase(NoArithmetic):
                     f"GPUArray: shape {self.shape}, strides {self.strides} and {self.dtype} reach from byte {start + low} to "
                     f"{start + high} of memory of {memory.size} bytes"
                 )
+            if high > low and int(memory) + start == 0:
+                raise ValueError(f"GPUArray: gpudata is the null address, of an array of shape {self.shape} and {self.dtype}")
             if not 0 <= int(memory) + start + low <= int(memory) + start + high <= 1 << 64:
                 raise ValueError(
                     f"GPUArray: shape {self.shape}, strides {self.strides} and {self.dtype} reach beyond every address from "
