@@ -207,6 +207,22 @@ def fake() -> Iterator[Fake]:
     control("reset")
 
 
+@pytest.fixture
+def stream(gpu: None) -> object:
+    """A stream beside the default one."""
+    from uLib.cuda import driver
+
+    return driver.Stream(driver.stream_flags.NON_BLOCKING)
+
+
+@pytest.fixture
+def write(fake: Fake) -> object:
+    """A kernel of the software driver that writes its two parameters, an address and 64 bits, to that address."""
+    from device_kernels import kernel
+
+    return kernel(".u64 value")
+
+
 def settle() -> None:
     """Lets collections look at what is made from now on only, and not at all libraries and tests, which takes longer than most tests."""
     gc.unfreeze()

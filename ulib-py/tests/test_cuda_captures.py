@@ -8,18 +8,7 @@ import pytest
 import uLib
 import uLib.cuda.driver as cuda
 from test_cuda_graph_owners import counts, settled
-from test_cuda_graphs import WRITE, value_at
-
-
-@pytest.fixture
-def stream(gpu):
-    return cuda.Stream(cuda.stream_flags.NON_BLOCKING)
-
-
-@pytest.fixture
-def write(fake):
-    """A kernel of the software driver that writes its parameters to where the first one says."""
-    return cuda.module_from_buffer(WRITE.encode()).get_function("fakecuda_parameters")
+from test_cuda_graphs import value_at
 
 
 # The ends of captures

@@ -9,7 +9,6 @@ import uLib
 import uLib.cuda.driver as cuda
 from device_kernels import kernel
 from test_cuda_graph_owners import Foreign
-from test_cuda_graphs import WRITE
 from test_cuda_texture_launches import PTX
 from uLib.cuda import gpuarray
 
@@ -242,8 +241,7 @@ def test_what_is_in_use_is_not_collected(gpu, make):
     assert all(getattr(made, name) is value for name, value in kept.items())
 
 
-def test_arguments_of_kernels_are_collected_with_their_graph(fake):
-    write = cuda.module_from_buffer(WRITE.encode()).get_function("fakecuda_parameters")
+def test_arguments_of_kernels_are_collected_with_their_graph(fake, write):
     stream = cuda.Stream(1)
     gc.collect()
     before = cuda.live_objects()

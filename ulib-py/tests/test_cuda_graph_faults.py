@@ -10,7 +10,6 @@ import uLib
 import uLib.cuda.driver as cuda
 from device_arrays import plane
 from test_cuda_graph_owners import Foreign, Holder
-from test_cuda_graphs import WRITE
 from test_cuda_texture_launches import PTX
 
 
@@ -61,9 +60,8 @@ def everything(kernel, module, then=lambda: None):
 
 
 @pytest.fixture
-def programs(fake):
-    kernel = cuda.module_from_buffer(WRITE.encode()).get_function("fakecuda_parameters")
-    return kernel, cuda.module_from_buffer(PTX.encode())
+def programs(write):
+    return write, cuda.module_from_buffer(PTX.encode())
 
 
 def outcome(*program):

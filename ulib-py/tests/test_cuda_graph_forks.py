@@ -8,18 +8,12 @@ import numpy as np
 import pytest
 import uLib
 import uLib.cuda.driver as cuda
-from test_cuda_graphs import WRITE, first, value_at
+from test_cuda_graphs import first, value_at
 
 
 @pytest.fixture
 def streams(gpu):
     return cuda.Stream(1), cuda.Stream(1)
-
-
-@pytest.fixture
-def write(fake):
-    """A kernel of the software driver that writes its parameters to where the first one says."""
-    return cuda.module_from_buffer(WRITE.encode()).get_function("fakecuda_parameters")
 
 
 def after(stream, other):

@@ -8,11 +8,6 @@ import uLib
 import uLib.cuda.driver as cuda
 
 
-@pytest.fixture
-def stream(gpu):
-    return cuda.Stream(cuda.stream_flags.NON_BLOCKING)
-
-
 def on_device(*values):
     numbers = uLib.FloatCollection(values)
     assert numbers.SetPreferredDevice("Device"), numbers.GetDataLocation()

@@ -7,19 +7,8 @@ import numpy as np
 import pytest
 import uLib
 import uLib.cuda.driver as cuda
-from test_cuda_graphs import WRITE, value_at
+from test_cuda_graphs import value_at
 from uLib.cuda import gpuarray
-
-
-@pytest.fixture
-def stream(gpu):
-    return cuda.Stream(cuda.stream_flags.NON_BLOCKING)
-
-
-@pytest.fixture
-def write(fake):
-    """A kernel of the software driver that writes its parameters to where the first one says."""
-    return cuda.module_from_buffer(WRITE.encode()).get_function("fakecuda_parameters")
 
 
 class Foreign:

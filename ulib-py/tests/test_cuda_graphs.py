@@ -25,11 +25,6 @@ def filling(stream, memory, *values):
 
 
 @pytest.fixture
-def stream(gpu):
-    return cuda.Stream(cuda.stream_flags.NON_BLOCKING)
-
-
-@pytest.fixture
 def memory(gpu):
     memory = cuda.mem_alloc(64)
     cuda.memset_d8(memory, 1, 64)
@@ -199,25 +194,6 @@ def test_operations_of_objects_become_part_of_the_graph(stream):
     ready.launch(stream)
     ready.synchronize()
     assert list(block) == [4.0, 8.0, 12.0]
-
-
-WRITE = """.version 7.0
-.target sm_60
-.address_size 64
-.visible .entry fakecuda_parameters(
-.param .u64 out,
-.param .u64 value
-)
-{
-    ret;
-}
-"""
-
-
-@pytest.fixture
-def write(fake):
-    """A kernel of the software driver that writes its parameters to where the first one says."""
-    return cuda.module_from_buffer(WRITE.encode()).get_function("fakecuda_parameters")
 
 
 def value_at(memory):

@@ -27,11 +27,6 @@ class Reader:
 
 
 @pytest.fixture
-def stream(gpu):
-    return cuda.Stream(cuda.stream_flags.NON_BLOCKING)
-
-
-@pytest.fixture
 def program(gpu):
     return Program()
 
