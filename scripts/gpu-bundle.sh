@@ -46,10 +46,10 @@ cp "$shipped"/{frog_tissues,channels}.vti "$out/python/volumes/"
 cp -r assets "$out/assets"
 cp scripts/gpu-run.sh "$out/run.sh"
 cp scripts/volume-to-raw.py "$out/python/"
-cp -r benches/peers benches/sizes.py benches/files.py "$out/python/"
+cp -r benches/peers benches/sizes.py benches/files.py benches/launches.py "$out/python/"
 
 # Every program holds the kernels of all operations as text, of which packing leaves a tenth.
-tar -C "$out" -czf "$out/programs.tar.gz" tests benches examples
+(cd "$out" && "$venv/bin/python" -m tarfile -c programs.tar.xz tests benches examples)
 rm -r "$out"/{tests,benches,examples}
 
 size=$(du -sm "$out" | cut -f1)

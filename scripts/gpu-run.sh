@@ -21,7 +21,7 @@ unset ULIB_CUDA_DRIVER
 site=$(mktemp -d)
 programs=$site/programs
 mkdir "$programs"
-tar -C "$programs" -xzf "$here/programs.tar.gz" || exit 1
+python3 -m tarfile -e "$here/programs.tar.xz" "$programs" || exit 1
 python3 -m pip install -q --no-index --no-deps --target "$site" "$here"/wheels/*.whl || exit 1
 export PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH}
 table=$out/table.txt
@@ -73,6 +73,7 @@ step rust-volume "$programs/examples/02_images_on_the_gpu" --volume "$out/volume
 rm -f "$out/volume.f32"
 if [ $benches = 1 ]; then
     step peers python3 "$here/python/peers" --out "$out/peers.md"
+    step launches python3 "$here/python/launches.py" --rust "$programs/benches/launches"
     step sizes python3 "$here/python/sizes.py" --csv "$out/sizes.csv"
     for bench in "$programs"/benches/*; do
         [ -f "$bench" ] && CRITERION_HOME=$site/criterion step "bench-$(basename "$bench")" "$bench" --bench --quick "${ULIB_BENCH_FILTER:-}"
