@@ -2,10 +2,12 @@
 card what its source says."""
 
 import string
+import time
 
 import numpy as np
 import pytest
 import uLib.cuda.driver as cuda
+from cuda_programs import kernel
 from uLib.cuda.autotune import Autotuner
 
 SOURCE = """
@@ -101,6 +103,80 @@ def test_a_part_of_many_is_tried(tuner):
     assert tuner(space={"FACTOR": [1], "BLOCK": list(range(32, 96))}, max_trials=5, seed=4).configurations() != chosen
 
 
+@pytest.mark.parametrize("values", [[1, 1.0], [True, 1]])
+def test_equal_values_that_are_written_differently_are_told_apart(gpu, tmp_path, values):
+    compiled = kernel()
+
+    class Tuner(Autotuner):
+        def compile(self, parameters):
+            return compiled
+
+    def launch(function, parameters):
+        if parameters["A"] is values[0]:
+            time.sleep(0.02)
+
+    tuner = Tuner("", NAME, {"A": values}, prune=100, cache_dir=tmp_path)
+    found, remembered = tuner.tune(launch), tuner.tune(launch)
+    assert remembered.remembered and not found.remembered
+    for tuned in (found, remembered):
+        assert type(tuned.parameters["A"]) is type(values[1])
+
+
+def test_functions_that_change_the_parameters_change_nothing(gpu, tmp_path):
+    compiled = kernel()
+
+    class Tuner(Autotuner):
+        def compile(self, parameters):
+            assert parameters == {"A": 1}
+            return compiled
+
+    def change(parameters):
+        parameters["A"] += 1
+        parameters["B"] = 3
+        return True
+
+    def launch(function, parameters):
+        assert change(parameters)
+
+    def source(parameters):
+        assert change(parameters)
+        return ""
+
+    tuner = Tuner(source, NAME, {"A": [1]}, constraints=[change], cache_dir=tmp_path)
+    tuned = tuner.tune(launch, change)
+    assert tuned.parameters == tuned.trials[0].parameters == tuner.tune(launch).parameters == {"A": 1}
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "message"),
+    [
+        ({"parameters": ["A"]}, TypeError, r"^Autotuner: parameters is \['A'\], expected the values of each name"),
+        ({"parameters": {1: [2]}}, TypeError, "^Autotuner: the name of a parameter is 1, which is no str"),
+        ({"parameters": {"A": 3}}, TypeError, r"^Autotuner: parameters\['A'\] is 3: "),
+        ({"parameters": {"A": []}}, ValueError, r"^Autotuner: parameters\['A'\] is \[\], expected at least one value"),
+        ({"kernel": 3}, TypeError, "^Autotuner: kernel is 3, which is no str"),
+        ({"constraints": [3]}, TypeError, "^Autotuner: one of constraints is 3, which is no function"),
+        ({"repeats": "x"}, TypeError, "^Autotuner: repeats is 'x': "),
+        ({"repeats": 0}, ValueError, "^Autotuner: repeats is 0, expected at least 1"),
+        ({"prune": "x"}, ValueError, "^Autotuner: prune is 'x': "),
+        ({"max_trials": -1}, ValueError, "^Autotuner: max_trials is -1, expected at least 1"),
+        ({"max_trials": 0}, ValueError, "^Autotuner: max_trials is 0, expected at least 1"),
+        ({"max_trials": 1.5}, TypeError, "^Autotuner: max_trials is 1.5: "),
+    ],
+)
+def test_wrong_arguments_are_named(how, kind, message):
+    with pytest.raises(kind, match=message):
+        Autotuner(**{"source": "", "kernel": "k", "parameters": {"A": [1, 2]}, **how})
+
+
+def test_what_cannot_be_called_is_named():
+    tuner = Autotuner("", "k", {"A": [1, 2]})
+    with pytest.raises(TypeError, match="^Autotuner.tune: launch is 3, which is no function"):
+        tuner.tune(3)
+    with pytest.raises(TypeError, match="^Autotuner.tune: check is 3, which is no function"):
+        tuner.tune(print, 3)
+
+
 def test_when_nothing_works_the_reason_is_said(tuner):
     launches = Launches()
     with pytest.raises(ValueError, match="(?s)no configuration of fakecuda_parameters works: .*three is not possible"):
@@ -115,8 +191,6 @@ def test_when_nothing_works_the_reason_is_said(tuner):
         tuner(space={"FACTOR": [1]}).tune(launches, disagree)
     with pytest.raises(ValueError, match="the constraints leave no configuration"):
         tuner(constraints=[lambda p: False]).tune(launches)
-    with pytest.raises(ValueError, match="repeats is 0"):
-        Autotuner(SOURCE, NAME, SPACE, repeats=0)
 
 
 def test_a_card_is_tuned(real, nvrtc, tmp_path):

@@ -5,6 +5,7 @@ import stat
 import struct
 import subprocess
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -260,6 +261,54 @@ def test_what_nvcc_says_is_in_the_error(cache, tmp_path):
     assert caught.value.command_line[0] == str(bad)
     with pytest.raises(cuda.CompileError, match="could not be started"):
         compiler.compile("int x;", nvcc=str(tmp_path / "missing"), arch="sm_90")
+
+
+@pytest.mark.parametrize("form", [os.fspath, os.fsencode, Path])
+def test_the_name_of_nvcc_is_any_kind_of_path(cache, tmp_path, nvcc, form):
+    assert compiler.compile("int x;", nvcc=form(nvcc[0]), arch="sm_90", no_extern_c=True) == b"image of\nint x;"
+    missing = tmp_path / "missing"
+    with pytest.raises(cuda.CompileError) as caught:
+        compiler.compile("int x;", nvcc=form(missing), arch="sm_90")
+    assert f"[command: {missing} " in str(caught.value)
+    error = cuda.CompileError("no", [form(missing), b"-O2"])
+    assert (str(error), error.command_line) == (f"no\n[command: {missing} -O2]", [str(missing), "-O2"])
+
+
+def test_an_nvcc_that_writes_nothing_is_an_error(cache):
+    with pytest.raises(cuda.CompileError, match=r"^true succeeded, but wrote no kernel.cubin\n\[command: true --cubin "):
+        compiler.compile("int x;", nvcc="true", arch="sm_90")
+
+
+def test_options_of_the_preprocessor_may_be_one_text(nvcc):
+    path, log = nvcc
+    assert compiler.preprocess_source("int z;", "-DX '-DY=1 2'", str(path)) == "int z;"
+    assert "--preprocess -DX -DY=1 2 kernel.cu" in log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: compiler.get_nvcc_version(3), "^get_nvcc_version: nvcc is 3: "),
+        (lambda: compiler.compile("", nvcc=3), "^compile: nvcc is 3: "),
+        (lambda: compiler.preprocess_source(3, []), "^preprocess_source: source is int, expected a text"),
+        (lambda: compiler.preprocess_source("", 3), "^preprocess_source: options is 3, expected a list of texts"),
+        (lambda: compiler.preprocess_source("", [3]), r"^preprocess_source: options is \[3\], expected a list of texts"),
+        (lambda: compiler.preprocess_source("", [], 3), "^preprocess_source: nvcc is 3: "),
+    ],
+)
+def test_wrong_arguments_of_nvcc_are_named(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_a_quote_without_its_end_is_named():
+    with pytest.raises(ValueError, match="^compile: options is '-DX \"': No closing quotation"):
+        compiler.compile("", options='-DX "')
+
+
+def test_wrong_names_of_libraries_are_named(gpu):
+    with pytest.raises(TypeError, match="^add_stdlib: libname is 3, expected a text"):
+        DynamicModule().add_stdlib(3)
 
 
 def test_a_source_module_has_its_parts(gpu, nvrtc, cache):

@@ -46,6 +46,13 @@ def test_the_package_has_its_names_without_opengl():
         gl.init()
 
 
+def test_wrong_arguments_are_named():
+    with pytest.raises(TypeError, match="^make_context: dev is 3, which is no Device"):
+        gl.make_context(3)
+    with pytest.raises(TypeError, match="^BufferObjectMapping: mapping is 3, which is no RegisteredMapping"):
+        gl.BufferObjectMapping(3)
+
+
 def test_without_a_context_of_opengl_every_call_says_so(gpu, python):
     done = python(
         """

@@ -284,6 +284,9 @@ def test_strings_of_types(fake):
         struct_of_12.prepare("P8s")
     with pytest.raises(TypeError, match="prepare: the types are 5, expected a string or a list"):
         three.prepare(5)
+    for wrong in (1, None, "nonsense", np.zeros(1)):
+        with pytest.raises(TypeError, match=r"^prepare: #1 \(0-based\) of the types is .*, which is no type of an argument"):
+            three.prepare(["P", wrong, "I", "I"])
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import builtins
+import os
+from collections.abc import Sequence
+from typing import Any
 
 from .._ulib import OutOfMemoryError
 
@@ -53,13 +56,13 @@ class CompileError(Error, builtins.RuntimeError):
     def __init__(
         self,
         msg: str,
-        command_line: list[str] | tuple[str, ...] = (),
+        command_line: Sequence[str | bytes | os.PathLike[Any]] = (),
         stdout: str | None = None,
         stderr: str | None = None,
     ) -> None:
         super().__init__(msg, command_line, stdout, stderr)
         self.msg = msg
-        self.command_line = list(command_line)
+        self.command_line = [os.fsdecode(part) for part in command_line]
         self.stdout = stdout
         self.stderr = stderr
 

@@ -63,8 +63,12 @@ def run(
     folder = tempfile.mkdtemp(prefix="ulib-")
     try:
         Path(folder, "kernel.cu").write_text(source)
-        _run([nvcc, f"--{target}", *(["--keep"] if keep else []), *flags, "kernel.cu"], folder)
-        image = Path(folder, f"kernel.{target}").read_bytes()
+        command = [nvcc, f"--{target}", *(["--keep"] if keep else []), *flags, "kernel.cu"]
+        done = _run(command, folder)
+        try:
+            image = Path(folder, f"kernel.{target}").read_bytes()
+        except FileNotFoundError as error:
+            raise CompileError(f"{nvcc} succeeded, but wrote no kernel.{target}", command, done.stdout, done.stderr) from error
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import compiler
+from ._arguments import converted, function as callable_of, instance, integer, shown
 from ._errors import CompileError, Error, LaunchError, LogicError
 from ._native import Context, Event, Function, captures_are_open, get_driver_version, recall_kept, remember_kept
 
@@ -88,15 +89,15 @@ class Autotuner:
         arch: str | None = None,
         cache_dir: str | os.PathLike[str] | bool | None = None,
     ) -> None:
-        if repeats < 1:
-            raise ValueError(f"Autotuner: repeats is {repeats}, expected at least 1")
         self.source = source
-        self.kernel = kernel
-        self.parameters = {name: list(values) for name, values in parameters.items()}
-        self.constraints = list(constraints)
-        self.repeats = repeats
-        self.prune = prune
-        self.max_trials = max_trials
+        self.kernel = instance("Autotuner", "kernel", kernel, str)
+        self.parameters = _values(parameters)
+        self.constraints = converted("Autotuner", "constraints", constraints, list)
+        for constraint in self.constraints:
+            callable_of("Autotuner", "one of constraints", constraint)
+        self.repeats = _count("repeats", repeats)
+        self.prune = converted("Autotuner", "prune", prune, float)
+        self.max_trials = None if max_trials is None else _count("max_trials", max_trials)
         self.seed = seed
         self._options = list(compiler.DEFAULT_NVCC_FLAGS if options is None else options)
         self._include_dirs = [os.fspath(folder) for folder in include_dirs or ()]
@@ -107,7 +108,7 @@ class Autotuner:
 
     def configurations(self) -> list[Parameters]:
         """What will be tried, in order."""
-        found = [c for c in self._all() if all(holds(c) for holds in self.constraints)]
+        found = [c for c in self._all() if all(holds(dict(c)) for holds in self.constraints)]
         if self.max_trials is not None and len(found) > self.max_trials:
             kept = sorted(random.Random(self.seed).sample(range(len(found)), self.max_trials))
             found = [found[index] for index in kept]
@@ -125,7 +126,7 @@ class Autotuner:
             return str(self.source.render(**parameters))
         if hasattr(self.source, "substitute"):
             return str(self.source.substitute({name: str(value) for name, value in parameters.items()}))
-        return str(self.source(parameters))
+        return str(self.source(dict(parameters)))
 
     def compile(self, parameters: Parameters) -> Function:
         """The kernel for a configuration."""
@@ -163,6 +164,9 @@ class Autotuner:
         ``AssertionError`` that they are wrong. A configuration that does not compile or cannot be launched is passed over. While a
         stream is being captured, it is a ``LogicError``.
         """
+        callable_of("Autotuner.tune", "launch", launch)
+        if check is not None:
+            callable_of("Autotuner.tune", "check", check)
         if captures_are_open():
             raise LogicError(
                 f"Autotuner: {self.kernel} cannot be tuned while a stream is being captured into a graph: launches are timed and waited "
@@ -176,9 +180,9 @@ class Autotuner:
             kept = self._remembered(folder, key, configurations)
             if kept is not None:
                 return kept
-        best: tuple[float, Parameters, Function] | None = None
+        best: tuple[float, int, Function] | None = None
         trials = []
-        for parameters in configurations:
+        for index, parameters in enumerate(configurations):
             try:
                 function = self.compile(parameters)
             except CompileError as error:
@@ -187,15 +191,15 @@ class Autotuner:
             trial = self._try(function, parameters, launch, check, stream, best[0] if best else None)
             trials.append(trial)
             if trial.outcome == "ran" and trial.seconds is not None and (best is None or trial.seconds < best[0]):
-                best = (trial.seconds, parameters, function)
+                best = (trial.seconds, index, function)
         if best is None:
             first = trials[0]
             raise ValueError(
                 f"Autotuner: no configuration of {self.kernel} works: {first.parameters}: {first.error or 'wrong results'}"
             )
-        seconds, parameters, function = best
-        remember_kept(folder, key, json.dumps([configurations.index(parameters), seconds]).encode())
-        return Tuned(parameters, function, seconds, trials)
+        seconds, index, function = best
+        remember_kept(folder, key, json.dumps([index, seconds]).encode())
+        return Tuned(configurations[index], function, seconds, trials)
 
     def _try(
         self,
@@ -207,7 +211,7 @@ class Autotuner:
         fastest: float | None,
     ) -> Trial:
         try:
-            launch(function, parameters)
+            launch(function, dict(parameters))
         except (Error, TypeError, ValueError) as error:
             if isinstance(error, LaunchError):
                 # The device is broken for this process.
@@ -216,7 +220,7 @@ class Autotuner:
         Context.synchronize()
         if check is not None:
             try:
-                good = check(parameters)
+                good = check(dict(parameters))
             except AssertionError as error:
                 return Trial(parameters, "wrong", error=str(error))
             if good is not None and not good:
@@ -225,7 +229,7 @@ class Autotuner:
         for _ in range(self.repeats):
             begin, end = Event(), Event()
             begin.record(stream)
-            launch(function, parameters)
+            launch(function, dict(parameters))
             end.record(stream)
             end.synchronize()
             seconds = min(seconds, end.time_since(begin) / 1000)
@@ -251,6 +255,27 @@ class Autotuner:
         except (ValueError, TypeError, IndexError):
             return None
         return Tuned(parameters, self.compile(parameters), float(seconds))
+
+
+def _values(parameters: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
+    """The values of each parameter, of which there is at least one."""
+    if not isinstance(parameters, Mapping):
+        raise TypeError(f"Autotuner: parameters is {shown(parameters)}, expected the values of each name, as a dict has them")
+    found = {}
+    for name, values in parameters.items():
+        instance("Autotuner", "the name of a parameter", name, str)
+        found[name] = converted("Autotuner", f"parameters[{name!r}]", values, list)
+        if not found[name]:
+            raise ValueError(f"Autotuner: parameters[{name!r}] is {shown(values)}, expected at least one value")
+    return found
+
+
+def _count(name: str, value: int) -> int:
+    """A number of times."""
+    count = integer("Autotuner", name, value)
+    if count < 1:
+        raise ValueError(f"Autotuner: {name} is {count}, expected at least 1")
+    return count
 
 
 def _text(value: Any) -> str:

@@ -59,7 +59,7 @@ def get_nvcc_version(nvcc: str = "nvcc") -> str:
     """What nvcc says of itself."""
     from . import _nvcc
 
-    return _nvcc.version(nvcc)
+    return _nvcc.version(converted("get_nvcc_version", "nvcc", nvcc, os.fsdecode))
 
 
 def _find_packages() -> None:
@@ -97,15 +97,28 @@ def folder_of_cache(cache_dir: _CacheDir) -> str | None:
 def _options_of(options: Sequence[str] | str | None) -> list[str]:
     if options is None:
         options = DEFAULT_NVCC_FLAGS
-    elif isinstance(options, str):
-        options = shlex.split(options)
-    found = _texts("options", options)
+    found = _split("compile", options)
     if _debugging():
         found.append("-G")
     return found
 
 
-def _texts(what: str, given: Iterable[str | os.PathLike[str]] | str | os.PathLike[str] | None) -> list[str]:
+def _split(op: str, options: Sequence[str] | str) -> list[str]:
+    """The options of a list or of one text, in which blanks separate them."""
+    if isinstance(options, str):
+        return converted(op, "options", options, shlex.split)
+    return _texts("options", options, op)
+
+
+def _source(op: str, source: str) -> str:
+    if not isinstance(source, str):
+        raise TypeError(f"{op}: source is {type(source).__name__}, expected a text")
+    return source
+
+
+def _texts(
+    what: str, given: Iterable[str | os.PathLike[str]] | str | os.PathLike[str] | None, op: str = "compile"
+) -> list[str]:
     """The texts or paths of a list, or one alone."""
     if given is None:
         return []
@@ -113,7 +126,7 @@ def _texts(what: str, given: Iterable[str | os.PathLike[str]] | str | os.PathLik
     try:
         return [os.fspath(one) for one in all_given]
     except TypeError as error:
-        raise TypeError(f"compile: {what} is {shown(given)}, expected a list of texts") from error
+        raise TypeError(f"{op}: {what} is {shown(given)}, expected a list of texts") from error
 
 
 def _target_of(arch: str | None, code: str | None, options: Sequence[str]) -> str | None:
@@ -158,15 +171,14 @@ def _compile(
     if target not in ("cubin", "ptx", "fatbin"):
         raise ValueError(f"compile: target is {shown(target)}, expected 'cubin', 'ptx' or 'fatbin'")
     flags = _options_of(how.options)
-    if not isinstance(source, str):
-        raise TypeError(f"compile: source is {type(source).__name__}, expected a text")
+    _source("compile", source)
     folders = _texts("include_dirs", how.include_dirs)
     folder = folder_of_cache(how.cache_dir)
     _, _, _, _, wants_kept, ignored = nvcc_options(flags)
     keep = how.keep or wants_kept
     if how.nvcc is not None:
-        converted("compile", "nvcc", how.nvcc, os.fspath)
-        return _by_nvcc(source, replace(how, options=flags, keep=keep), how.nvcc, folders, folder, target)
+        nvcc = converted("compile", "nvcc", how.nvcc, os.fsdecode)
+        return _by_nvcc(source, replace(how, options=flags, keep=keep), nvcc, folders, folder, target)
     if target == "fatbin":
         raise ValueError("compile: target is 'fatbin', which nvcc makes and NVRTC does not: say nvcc=, or 'cubin'")
     if ignored:
@@ -239,11 +251,12 @@ def compile_plain(
     return _compile(source, how, target).image()
 
 
-def preprocess_source(source: str, options: Sequence[str], nvcc: str = "nvcc") -> str:
+def preprocess_source(source: str, options: Sequence[str] | str, nvcc: str = "nvcc") -> str:
     """The source as nvcc's preprocessor leaves it. Needs nvcc; nothing here uses it."""
     from . import _nvcc
 
-    return _nvcc.preprocess(source, list(options), nvcc)
+    op = "preprocess_source"
+    return _nvcc.preprocess(_source(op, source), _split(op, options), converted(op, "nvcc", nvcc, os.fsdecode))
 
 
 class CudaModule:
@@ -343,7 +356,10 @@ class DynamicModule(CudaModule):
 
     def add_stdlib(self, libname: str) -> DynamicModule:
         """Adds a library of the toolkit, such as ``cudadevrt``; a ``RuntimeError`` where it is not installed."""
-        found = shutil.which(self._how.nvcc) if self._how.nvcc is not None else None
+        if not isinstance(libname, str):
+            raise TypeError(f"add_stdlib: libname is {shown(libname)}, expected a text")
+        nvcc = self._how.nvcc
+        found = shutil.which(converted("add_stdlib", "nvcc", nvcc, os.fsdecode)) if nvcc is not None else None
         compiler = os.path.realpath(found) if found is not None else None
         self.linker.add_file(toolkit_library_file(libname, self.cuda_libdir, compiler), _LIBRARY)
         return self

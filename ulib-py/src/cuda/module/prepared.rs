@@ -1,6 +1,6 @@
 //! Calls whose types were said before.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyString, PyTuple, PyType};
@@ -79,8 +79,8 @@ impl Prepared {
                     shown(types)
                 )
             })?;
-            for item in all {
-                add(&mut kinds, type_kind(&item?)?)?;
+            for (index, item) in all.enumerate() {
+                add(&mut kinds, type_kind(index, &item?)?)?;
             }
         }
         if let Some(parameters) = function.parameters().cuda()? {
@@ -297,8 +297,8 @@ fn letter_kind(py: Python<'_>, letter: char) -> PyResult<Kind> {
     }
 }
 
-/// The kind of a type in a list: a class or dtype of NumPy; a letter; anything else is an address.
-fn type_kind(item: &Bound<'_, PyAny>) -> PyResult<Kind> {
+/// The kind of a type in a list: a class or dtype of NumPy, or the name of one; a letter; any other class is an address.
+fn type_kind(index: usize, item: &Bound<'_, PyAny>) -> PyResult<Kind> {
     let py = item.py();
     if let Ok(text) = item.cast::<PyString>() {
         let text = text.to_string();
@@ -310,13 +310,23 @@ fn type_kind(item: &Bound<'_, PyAny>) -> PyResult<Kind> {
     let numpy = py.import(intern!(py, "numpy"))?;
     let is_type = item.is_instance_of::<PyType>()
         || item.is_instance(&numpy.getattr(intern!(py, "dtype"))?)?;
+    let no_type = || {
+        let found = shown(item);
+        PyTypeError::new_err(format!(
+            "prepare: #{index} (0-based) of the types is {found}, which is no type of an argument"
+        ))
+    };
     if !is_type && !item.is_instance_of::<PyString>() {
-        return Ok(Kind::Address);
+        return Err(no_type());
     }
-    // A class that is no number, such as that of pointers.
     let made = numpy.call_method1(intern!(py, "dtype"), (item,));
     let Some(dtype) = attempted(py, made)? else {
-        return Ok(Kind::Address);
+        // A class that is no number, such as that of pointers.
+        return if is_type {
+            Ok(Kind::Address)
+        } else {
+            Err(no_type())
+        };
     };
     let class = dtype.getattr(intern!(py, "type"))?;
     let known = Numpy::get(py)?.and_then(|known| known.scalar(class.as_ptr() as usize));

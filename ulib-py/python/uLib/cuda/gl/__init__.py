@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 
+from .._arguments import instance
 from .._enumeration import Enumeration
 from .._native import Context, Device, RegisteredBuffer, RegisteredImage, RegisteredMapping, gl_devices
 
@@ -42,7 +43,7 @@ def init() -> None:
 
 def make_context(dev: Device, flags: int = 0) -> Context:
     """Makes the context of ``dev`` current, as ``dev.make_context`` does. Any context of the device can use objects of OpenGL."""
-    return dev.make_context(flags)
+    return instance("make_context", "dev", dev, Device).make_context(flags)
 
 
 class BufferObject:
@@ -69,7 +70,7 @@ class BufferObjectMapping:
     """A buffer of OpenGL while the device has it."""
 
     def __init__(self, mapping: RegisteredMapping) -> None:
-        self._mapping = mapping
+        self._mapping = instance("BufferObjectMapping", "mapping", mapping, RegisteredMapping)
         self._address, self._size = mapping.device_ptr_and_size()
 
     def device_ptr(self) -> int:
