@@ -131,7 +131,7 @@ fn the_driver_knows_its_version_and_file() {
 fn attributes_by_name() {
     let Some(turn) = common::gpu() else { return };
     assert_eq!(device().attribute_named("warp_size").unwrap(), 32);
-    let all: Vec<_> = device().attributes().collect();
+    let all = device().attributes().unwrap();
     assert!(all.len() > 100);
     for (attribute, value) in &all {
         assert_eq!(device().attribute_named(attribute.name()).unwrap(), *value);
@@ -144,6 +144,22 @@ fn attributes_by_name() {
     let error = device().attribute_named("wings").unwrap_err();
     assert_eq!(*error.kind(), ErrorKind::InvalidArgument);
     assert!(error.to_string().contains("\"wings\""), "{error}");
+}
+
+#[test]
+fn only_attributes_that_the_driver_does_not_know_are_left_out() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    let device = device();
+    let all = device.attributes().unwrap().len();
+    for code in [1, 801] {
+        session.fail("cuDeviceGetAttribute", 1, code);
+        assert_eq!(device.attributes().unwrap().len(), all - 1);
+    }
+    session.fail("cuDeviceGetAttribute", 2, 999);
+    let error = device.attributes().unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Driver { code: 999, .. }));
 }
 
 #[test]

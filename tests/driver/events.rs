@@ -52,8 +52,27 @@ fn events_without_a_clock_say_so() {
     let stream = Stream::new(&device()).unwrap();
     let (first, second) = (stream.record().unwrap(), stream.record().unwrap());
     stream.synchronize().unwrap();
-    let error = second.elapsed_ms(&first).unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Driver { .. }), "{error}");
+    let refused = |later: &Event, earlier: &Event, reason: &str| {
+        let error = later.elapsed_ms(earlier).unwrap_err();
+        assert!(
+            matches!(error.kind(), ErrorKind::Driver { code: 400, .. }),
+            "{error}"
+        );
+        assert!(error.to_string().starts_with(reason), "{error}");
+    };
+    let no_clock = "the event that is counted from was made without a clock: cuEvent";
+    refused(&second, &first, no_clock);
+    let timed = Event::timed(&device()).unwrap();
+    let never = "the event that is counted to was never recorded: cuEvent";
+    refused(
+        &Event::timed(&device()).unwrap(),
+        &timed,
+        "the event that is counted from was never",
+    );
+    timed.record(&stream).unwrap();
+    timed.synchronize().unwrap();
+    refused(&Event::timed(&device()).unwrap(), &timed, never);
+    refused(&timed, &first, no_clock);
 }
 
 #[test]

@@ -50,12 +50,10 @@ fn captured_work_runs_when_the_graph_is_launched() {
     let side = Stream::non_blocking(&device()).unwrap();
     assert_eq!(memory.first_byte(&side), 1, "nothing has run");
     assert_eq!(graph.node_count().unwrap(), 2);
-    let kinds: Vec<_> = graph
-        .nodes()
-        .unwrap()
-        .iter()
-        .map(|node| node.kind().unwrap())
-        .collect();
+    let nodes = graph.nodes().unwrap();
+    let shown = format!("{:?}", nodes[0]);
+    assert!(shown.starts_with("Node(Fill, 0x"), "{shown}");
+    let kinds: Vec<_> = nodes.iter().map(|node| node.kind().unwrap()).collect();
     assert_eq!(kinds, [NodeKind::Fill, NodeKind::Fill]);
     let mut ready = graph.instantiate().unwrap();
     graph.close().unwrap();
@@ -98,7 +96,10 @@ fn a_capture_that_is_dropped_leaves_nothing() {
     let before = report::count(Kind::Graph);
     let capture = stream.capture().unwrap();
     memory.fill(7, &stream);
-    assert!(stream.capture().is_err(), "one at a time");
+    let error = stream.capture().err().unwrap();
+    assert_eq!(*error.kind(), ErrorKind::Busy, "one at a time");
+    let error = Stream::legacy(&device()).capture().err().unwrap();
+    assert_eq!(*error.kind(), ErrorKind::InvalidArgument);
     drop(capture);
     assert!(!stream.is_capturing().unwrap());
     memory.fill(8, &stream);

@@ -113,6 +113,10 @@ fn wrong_arguments_are_named() {
         error.to_string(),
         "launch: 2 arguments for kernel fakecuda_parameters, which takes 5"
     );
+    // SAFETY: as above.
+    let error = unsafe { function.launch(&stream).address(0).run() }.unwrap_err();
+    let text = error.to_string();
+    assert!(text.starts_with("launch: 1 argument for kernel"), "{text}");
     let launch = function
         .launch(&stream)
         .address(0)

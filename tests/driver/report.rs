@@ -3,6 +3,8 @@
 
 use crate::common;
 use crate::support::device;
+use ulib_device::memory::{Attachment, Managed};
+use ulib_device::pinned::{HostFlags, HostMemory};
 use ulib_device::report::{self, Kind};
 use ulib_device::{Device, Event, Kernel, LaunchConfig, Module, Stream, launch};
 
@@ -57,6 +59,25 @@ fn memory_is_counted_with_its_bytes() {
     assert!(now.to_string().contains("allocations of"), "{now}");
     drop(memory);
     assert_eq!(find(), before);
+}
+
+#[test]
+fn memory_of_the_host_is_counted_with_its_bytes() {
+    let Some(_turn) = common::gpu() else { return };
+    let find = |kind| {
+        let mut all = report::live().into_iter();
+        all.find(|live| live.kind == kind)
+            .map(|live| (live.count, live.bytes))
+            .unwrap()
+    };
+    let before = [find(Kind::HostMemory), find(Kind::Managed)];
+    let memory = HostMemory::new(&device(), 1000, HostFlags::default()).unwrap();
+    let managed = Managed::new(&device(), 3000, Attachment::Global).unwrap();
+    let [host, shared] = before;
+    assert_eq!(find(Kind::HostMemory), (host.0 + 1, host.1 + 1000));
+    assert_eq!(find(Kind::Managed), (shared.0 + 1, shared.1 + 3000));
+    drop((memory, managed));
+    assert_eq!([find(Kind::HostMemory), find(Kind::Managed)], before);
 }
 
 fn break_it(stream: &Stream, config: LaunchConfig) {

@@ -351,7 +351,11 @@ fn what_is_refused_leaves_nothing() {
     let image = sample(DataOrder::Xyz);
     let plain = WriteImage::new;
     let cases = [
-        ("a.xyz", plain(), "one that ends in .vtk, .vti"),
+        (
+            "a.xyz",
+            plain(),
+            "one that ends in .vtk, .vti, .mha, .mhd, .nrrd, .nhdr, .npy, .npz",
+        ),
         ("a.nii", plain(), "NIfTI is read only"),
         (
             "a.npy",

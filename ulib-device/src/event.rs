@@ -46,6 +46,7 @@ pub struct Event {
     raw: usize,
     /// What it stands for, as a number of [`Recorded`].
     recorded: AtomicU64,
+    has_clock: bool,
     /// Of those made for others.
     _counted: Option<Counted>,
 }
@@ -123,6 +124,7 @@ impl Event {
             device: device.clone(),
             raw: raw as usize,
             recorded: AtomicU64::new(Recorded::NEVER),
+            has_clock: flags.0 & CUevent_flags::CU_EVENT_DISABLE_TIMING.0 == 0,
             _counted: counted.then(|| Counted::new(Kind::Event)),
         })
     }
@@ -215,7 +217,8 @@ impl Event {
     ///
     /// # Errors
     /// Kind `InvalidArgument` when the events belong to different devices; `Busy` when one was recorded in a stream that was being
-    /// captured; kind `Driver` when one has no clock, was never recorded, or is not reached yet; kind `Forked` in a forked child.
+    /// captured; kind `Driver` when one has no clock, was never recorded (which is then said, and of which one), or is not reached
+    /// yet; kind `Forked` in a forked child.
     pub fn elapsed_ms(&self, since: &Self) -> Result<f32> {
         same_device("Event::elapsed_ms", &self.device, &since.device)?;
         let _context = self.device.bind()?;
@@ -231,8 +234,27 @@ impl Event {
         let mut milliseconds = 0.0_f32;
         // SAFETY: the context is current by the guard; both events are alive; the call writes one number.
         let status = unsafe { entry(&raw mut milliseconds, since.handle(), self.handle()) };
-        check_event_wait(table, call, status)?;
+        check_event_wait(table, call, status).map_err(|error| {
+            let refused = status == CUresult::CUDA_ERROR_INVALID_HANDLE;
+            let events = [(since, "counted from"), (self, "counted to")];
+            let reason = events.into_iter().find_map(|(event, role)| {
+                let lack = event.lack_of_time()?;
+                Some(format!("the event that is {role} {lack}"))
+            });
+            match reason.filter(|_| refused) {
+                Some(reason) => error.context(reason),
+                None => error,
+            }
+        })?;
         Ok(milliseconds)
+    }
+
+    /// Why it may have no time, as far as is known here.
+    fn lack_of_time(&self) -> Option<&'static str> {
+        if !self.has_clock {
+            return Some("was made without a clock");
+        }
+        (self.recorded() == Recorded::Never).then_some("was never recorded")
     }
 
     fn table(&self) -> &'static Table {

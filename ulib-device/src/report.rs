@@ -47,7 +47,7 @@ pub struct Live {
     pub kind: Kind,
     /// How many.
     pub count: u64,
-    /// Their bytes; 0 for what is not memory.
+    /// Their bytes, of memory whose length is known here: allocations, page-locked and managed memory. Else 0.
     pub bytes: u64,
 }
 
@@ -68,7 +68,18 @@ const COUNTED: [Kind; 14] = [
     Kind::Graphics,
 ];
 
-static COUNTS: [AtomicU64; COUNTED.len()] = [const { AtomicU64::new(0) }; COUNTED.len()];
+/// How many of a kind there are, and their bytes.
+struct Slot {
+    count: AtomicU64,
+    bytes: AtomicU64,
+}
+
+static COUNTS: [Slot; COUNTED.len()] = [const {
+    Slot {
+        count: AtomicU64::new(0),
+        bytes: AtomicU64::new(0),
+    }
+}; COUNTED.len()];
 
 /// What there is now, of every kind, in the order of [`Kind`]: what the program holds, and what this crate keeps for it (the
 /// programs of kernels that have run, a stream and events of memory in use).
@@ -96,7 +107,7 @@ pub fn live() -> Vec<Live> {
     all.extend(COUNTED.map(|kind| Live {
         kind,
         count: count_of(kind),
-        bytes: 0,
+        bytes: slot(kind).map_or(0, |slot| slot.bytes.load(Ordering::Relaxed)),
     }));
     all
 }
@@ -122,32 +133,43 @@ fn held() -> (u64, u64) {
     })
 }
 
-fn slot(kind: Kind) -> Option<&'static AtomicU64> {
+fn slot(kind: Kind) -> Option<&'static Slot> {
     let at = COUNTED.iter().position(|known| *known == kind)?;
     COUNTS.get(at)
 }
 
 fn count_of(kind: Kind) -> u64 {
-    slot(kind).map_or(0, |count| count.load(Ordering::Relaxed))
+    slot(kind).map_or(0, |slot| slot.count.load(Ordering::Relaxed))
 }
 
 /// One thing, counted as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Counted(Kind);
+pub(crate) struct Counted {
+    kind: Kind,
+    bytes: u64,
+}
 
 impl Counted {
     pub(crate) fn new(kind: Kind) -> Self {
-        if let Some(count) = slot(kind) {
-            count.fetch_add(1, Ordering::Relaxed);
+        Self::sized(kind, 0)
+    }
+
+    /// One that is memory of so many bytes.
+    pub(crate) fn sized(kind: Kind, bytes: usize) -> Self {
+        let bytes = bytes as u64;
+        if let Some(slot) = slot(kind) {
+            slot.count.fetch_add(1, Ordering::Relaxed);
+            slot.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
-        Self(kind)
+        Self { kind, bytes }
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        if let Some(count) = slot(self.0) {
-            count.fetch_sub(1, Ordering::Relaxed);
+        if let Some(slot) = slot(self.kind) {
+            slot.count.fetch_sub(1, Ordering::Relaxed);
+            slot.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         }
     }
 }

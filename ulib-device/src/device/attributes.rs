@@ -1,9 +1,9 @@
 //! All attributes of a device, by the names that the field uses for them.
 
 use super::Device;
-use crate::sys::CUdevice_attribute;
+use crate::sys::{CUdevice_attribute, CUresult};
 use std::fmt;
-use ulib_core::{Error, Result};
+use ulib_core::{Error, ErrorKind, Result};
 
 /// One question about a device that has a number for an answer, such as `warp_size`.
 ///
@@ -156,10 +156,36 @@ impl Device {
         self.attribute(attribute.into())
     }
 
+    /// The value of an attribute, or nothing where this driver does not know it.
+    ///
+    /// # Errors
+    /// Whatever else the driver says; kind `Forked` in a forked child.
+    pub fn attribute_if_known(&self, attribute: Attribute) -> Result<Option<i32>> {
+        const UNKNOWN: i32 = CUresult::CUDA_ERROR_INVALID_VALUE.0.cast_signed();
+        const UNSUPPORTED: i32 = CUresult::CUDA_ERROR_NOT_SUPPORTED.0.cast_signed();
+        match self.attribute(attribute.into()) {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => match error.kind() {
+                ErrorKind::Driver {
+                    code: UNKNOWN | UNSUPPORTED,
+                    ..
+                } => Ok(None),
+                _ => Err(error),
+            },
+        }
+    }
+
     /// All attributes that this driver knows, with their values, in the order of their numbers.
-    pub fn attributes(&self) -> impl Iterator<Item = (Attribute, i32)> + '_ {
-        Attribute::all()
-            .filter_map(|attribute| Some((attribute, self.attribute(attribute.into()).ok()?)))
+    ///
+    /// # Errors
+    /// As [`attribute_if_known`](Self::attribute_if_known).
+    pub fn attributes(&self) -> Result<Vec<(Attribute, i32)>> {
+        let mut known = Vec::new();
+        for attribute in Attribute::all() {
+            let value = self.attribute_if_known(attribute)?;
+            known.extend(value.map(|value| (attribute, value)));
+        }
+        Ok(known)
     }
 }
 

@@ -59,6 +59,8 @@ impl Event {
             device: device.clone(),
             raw: raw as usize,
             recorded: AtomicU64::new(Recorded::NEVER),
+            // No event of several processes has one.
+            has_clock: false,
             _counted: Some(Counted::new(Kind::Event)),
         })
     }

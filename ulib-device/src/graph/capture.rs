@@ -41,8 +41,8 @@ impl Stream {
     /// Writes down what is put into this stream from now on. It is no default stream.
     ///
     /// # Errors
-    /// Kind `Unavailable` where the driver has no graphs; kind `Driver` for a default stream or one that is being captured;
-    /// kind `Forked` in a forked child.
+    /// Kind `InvalidArgument` for the legacy default stream; `Busy` for a stream that is being captured already; `Unavailable` where
+    /// the driver has no graphs; else whatever the driver says; kind `Forked` in a forked child.
     ///
     /// # Examples
     /// ```no_run

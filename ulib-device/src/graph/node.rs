@@ -109,6 +109,9 @@ impl Node {
 
 impl fmt::Debug for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Node({:#x})", self.raw)
+        match self.kind() {
+            Ok(kind) => write!(f, "Node({kind:?}, {:#x})", self.raw),
+            Err(_) => write!(f, "Node({:#x})", self.raw),
+        }
     }
 }

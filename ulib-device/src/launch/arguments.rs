@@ -2,6 +2,7 @@
 
 use crate::module::{Function, ParameterKind};
 use core::ffi::c_void;
+use ulib_core::words::counted;
 use ulib_core::{Error, ErrorKind, Result};
 
 /// Values that are held without an allocation: their bytes, in steps of 16, and their number.
@@ -138,8 +139,8 @@ impl Arguments {
                 ErrorKind::InvalidArgument,
                 "launch",
                 format!(
-                    "{} arguments for kernel {}, which takes {}",
-                    self.count,
+                    "{} for kernel {}, which takes {}",
+                    counted(self.count, "argument"),
                     function.name(),
                     parameters.len()
                 ),

@@ -160,7 +160,7 @@ impl Managed {
             len,
             base,
             device: device.clone(),
-            _counted: Counted::new(Kind::Managed),
+            _counted: Counted::sized(Kind::Managed, len),
         })
     }
 

@@ -121,7 +121,7 @@ impl HostMemory {
             pages,
             len,
             flags,
-            _counted: Counted::new(Kind::HostMemory),
+            _counted: Counted::sized(Kind::HostMemory, len),
         })
     }
 
@@ -254,7 +254,7 @@ impl Registration {
             len,
             device: device.clone(),
             registered: true,
-            _counted: Counted::new(Kind::Registration),
+            _counted: Counted::sized(Kind::Registration, len),
         })
     }
 

@@ -81,7 +81,16 @@ impl Format {
     /// # Ok::<(), ulib_core::Error>(())
     /// ```
     pub fn from_path(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
+        Self::named_by(path.as_ref(), |_| true)
+    }
+
+    /// [`from_path`](Self::from_path) for a file to be written: the ends that are listed are of formats that are written.
+    pub(super) fn to_write(path: &Path) -> Result<Self> {
+        Self::named_by(path, |format| format != Format::Nifti)
+    }
+
+    /// The format that a file's name stands for; where it stands for none, the ends of those that are `listed` are named.
+    fn named_by(path: &Path, listed: impl Fn(Self) -> bool) -> Result<Self> {
         let name = path
             .file_name()
             .map(|name| name.to_string_lossy().to_lowercase())
@@ -91,8 +100,9 @@ impl Format {
             .find(|format| format.extensions().iter().any(|end| name.ends_with(end)))
             .ok_or_else(|| {
                 let known: Vec<&str> = Format::ALL
-                    .iter()
-                    .flat_map(|format| format.extensions())
+                    .into_iter()
+                    .filter(|format| listed(*format))
+                    .flat_map(Format::extensions)
                     .copied()
                     .collect();
                 Error::invalid(

@@ -199,7 +199,7 @@ impl WriteImage {
     ) -> Result<()> {
         let format = match self.format {
             Some(format) => format,
-            None => Format::from_path(path)?,
+            None => Format::to_write(path)?,
         };
         if !self.scale.is_finite() {
             return Err(invalid("scale", self.scale, "a finite number"));

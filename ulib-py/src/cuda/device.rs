@@ -117,7 +117,8 @@ impl PyDevice {
     fn get_attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let found = PyDict::new(py);
         let class = attribute_class(py)?;
-        for (attribute, value) in self.0.attributes() {
+        let known = py.detach(|| self.0.attributes()).cuda()?;
+        for (attribute, value) in known {
             let key = class.call1((attribute.number(),))?;
             found.set_item(key, shown(py, attribute.into(), value)?)?;
         }
@@ -130,8 +131,9 @@ impl PyDevice {
                 "'Device' object has no attribute '{name}'"
             )));
         };
-        let value = self.0.attribute(attribute.into()).map_err(|error| {
-            PyAttributeError::new_err(format!("Device has no answer for {name}: {error}"))
+        let value = self.0.attribute_if_known(attribute).cuda()?;
+        let value = value.ok_or_else(|| {
+            PyAttributeError::new_err(format!("Device: this driver does not know {name}"))
         })?;
         shown(py, attribute.into(), value)
     }

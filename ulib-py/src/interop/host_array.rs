@@ -130,12 +130,14 @@ fn check_each(
     dtype: DType,
     op: &'static str,
 ) -> PyResult<()> {
+    // A bound of 64 bits: one of Python would be rounded to the numbers' own type, where it may be infinite.
+    let bound = |value: f64| numpy.call_method1("float64", (value,));
     let integers = |highest: u32| {
         let both = |a, b| numpy.call_method1("logical_and", (a, b));
         let whole = numpy.call_method1("equal", (array, numpy.call_method1("trunc", (array,))?))?;
         let inside = both(
             numpy.call_method1("greater_equal", (array, 0))?,
-            numpy.call_method1("less_equal", (array, highest))?,
+            numpy.call_method1("less_equal", (array, bound(highest.into())?))?,
         )?;
         let wanted = format!("a whole number from 0 to {highest}");
         PyResult::Ok((both(inside, whole)?, wanted))
@@ -149,7 +151,7 @@ fn check_each(
             let size = numpy.call_method1("absolute", (array,))?;
             let infinite = numpy.call_method1("isfinite", (array,))?;
             let infinite = numpy.call_method1("logical_not", (infinite,))?;
-            let small = numpy.call_method1("less", (size, beyond))?;
+            let small = numpy.call_method1("less", (size, bound(beyond)?))?;
             let fits = numpy.call_method1("logical_or", (small, infinite))?;
             (fits, "a number within the range of float32".to_owned())
         }
