@@ -2,8 +2,8 @@
 
 use crate::common;
 use crate::support::{
-    CHANGED, DEVICE, HOST, NOTHING, device, kernel_fill, moved, numbers, on_device, on_host, set,
-    value, values,
+    CHANGED, DEVICE, HOST, NOTHING, RELEASED, device, kernel_fill, moved, numbers, on_device,
+    on_host, set, value, values,
 };
 use ulib_core::{ErrorKind, PreferredDevice, Residency};
 use ulib_device::Stream;
@@ -137,7 +137,7 @@ fn release_gives_the_memory_back_to_the_driver() {
     }
     assert_eq!(block.release_device().unwrap(), Released::Nothing);
     assert_eq!(block.preferred(), DEVICE, "the preference stays");
-    assert_eq!(block.location().to_string(), CHANGED);
+    assert_eq!(block.location().to_string(), RELEASED);
     assert_eq!(value(&block, 77), 3);
     assert!(
         block.update().unwrap(),

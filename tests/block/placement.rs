@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::common;
 use crate::support::{
-    CHANGED, DEVICE, Implicit, NOTHING, device, kernel_fill, moved, numbers, on_device, on_host,
-    set, value, values,
+    CHANGED, DEVICE, Implicit, NOTHING, RELEASED, device, kernel_fill, moved, numbers, on_device,
+    on_host, set, value, values,
 };
 use ulib_core::{
     Decision, DeviceIfFits, ErrorKind, HonourPreference, HostOnly, Placement, PlacementPolicy,
@@ -135,7 +135,7 @@ fn forbidden_transfers_are_errors_that_name_direction_and_bytes() {
     );
     assert!(block.device_read(&Stream::legacy(&device())).is_err());
     assert!(block.device_write(&Stream::legacy(&device())).is_err());
-    assert_eq!(block.location().to_string(), CHANGED);
+    assert_eq!(block.location().to_string(), RELEASED);
     assert!(block.update().unwrap());
     assert_eq!(moved(&block, since), (1, 1, 16, 16));
 

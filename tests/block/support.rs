@@ -12,6 +12,7 @@ use ulib_device::{Device, Stream};
 
 pub(crate) const DEVICE: PreferredDevice = PreferredDevice::Device(0);
 pub(crate) const HOST: PreferredDevice = PreferredDevice::Host;
+pub(crate) const RELEASED: &str = "Host (released; back on the device at the next update)";
 pub(crate) const CHANGED: &str =
     "Host (changed on the host; back on the device at the next update)";
 

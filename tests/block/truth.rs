@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::common;
-use crate::support::{CHANGED, DEVICE, HOST, device, kernel_fill, on_device, on_host, set, values};
+use crate::support::{
+    CHANGED, DEVICE, HOST, RELEASED, device, kernel_fill, on_device, on_host, set, values,
+};
 use ulib_core::{HostOnly, PreferredDevice, Residency};
 use ulib_device::Stream;
 use ulib_device::block::Block;
@@ -147,7 +149,9 @@ fn device_preferred_and_host_newer() {
     assert!(block.update().unwrap());
     assert_row(&block, Residency::InSync, true, &named());
     let _ = block.release_device().unwrap();
-    assert_row(&block, Residency::HostNewer, false, CHANGED);
+    assert_row(&block, Residency::HostNewer, false, RELEASED);
+    set(&mut block, 0, 2);
+    assert_row(&block, Residency::HostNewer, false, RELEASED);
     assert!(block.update().unwrap());
     block.resize(64).unwrap();
     assert_row(&block, Residency::HostNewer, false, CHANGED);

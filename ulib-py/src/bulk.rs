@@ -14,7 +14,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyMemoryView, PyTuple};
 
-use crate::args::whole;
+use crate::args::{Int, whole};
 use crate::compute::reductions::{self, Over};
 use crate::errors::IntoPyResult;
 use crate::host_view::HostView;
@@ -304,13 +304,13 @@ impl BulkArray {
     fn __dlpack__<'py>(
         &self,
         py: Python<'py>,
-        stream: Option<i64>,
+        stream: Option<Int>,
         max_version: Option<(i64, i64)>,
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let request = dlpack::export::Request {
-            stream,
+            stream: dlpack::export::stream_number(stream).py()?,
             max_version,
             dl_device,
             copy,

@@ -59,10 +59,7 @@ pub(crate) fn items_by<T>(
             "{op}: {what} is {found}, not several items"
         )))
     };
-    if object.is_instance_of::<PyString>()
-        || object.is_instance_of::<PyBytes>()
-        || object.is_instance_of::<PyByteArray>()
-    {
+    if is_text(object) {
         return refuse();
     }
     refuse_masked(op, object)?;
@@ -89,6 +86,13 @@ pub(crate) fn items_by<T>(
         }
     }
     Ok(items)
+}
+
+/// Whether `object` iterates as letters and small numbers, which nobody means.
+pub(crate) fn is_text(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<PyString>()
+        || object.is_instance_of::<PyBytes>()
+        || object.is_instance_of::<PyByteArray>()
 }
 
 /// Refuses a NumPy array of which some elements are masked: what lies behind the mask is no number of the caller's.

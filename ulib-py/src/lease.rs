@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use ulib_device::block::Lease;
 
+use crate::args::Int;
 use crate::cell::drop_detached;
 use crate::errors::IntoPyResult;
 use crate::interop::cuda_array_interface::{dictionary, strides};
@@ -88,7 +89,7 @@ impl DeviceView {
     fn __dlpack__<'py>(
         &self,
         py: Python<'py>,
-        stream: Option<i64>,
+        stream: Option<Int>,
         max_version: Option<(i64, i64)>,
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
@@ -96,7 +97,7 @@ impl DeviceView {
         let lease = self.open()?;
         let ordinal = lease.device().ordinal();
         let here = (abi::CUDA, i32::try_from(ordinal)?);
-        export::check_stream(abi::CUDA, stream).py()?;
+        export::check_stream(abi::CUDA, export::stream_number(stream).py()?).py()?;
         if dl_device.is_some_and(|wanted| wanted != here) || copy == Some(true) {
             return Err(pyo3::exceptions::PyBufferError::new_err(
                 "__dlpack__: a DeviceView gives itself only; ask the object for a copy",

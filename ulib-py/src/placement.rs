@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use ulib_core::PreferredDevice;
+use ulib_core::{Context as _, PreferredDevice, Result};
 use ulib_math::scene::html;
 
 use crate::errors::IntoPyResult;
@@ -58,7 +58,8 @@ impl Placed {
     }
 
     fn prefer(&self, py: Python<'_>, device: &str) -> PyResult<bool> {
-        let preferred: PreferredDevice = device.parse().py()?;
+        let preferred: Result<PreferredDevice> = device.parse();
+        let preferred = preferred.context("SetPreferredDevice").py()?;
         self.holder
             .read(py, |object| object.placed().set_preferred_device(preferred))
             .py()

@@ -77,6 +77,15 @@ def test_an_attribute_that_the_driver_refuses_is_absent(fake):
     assert hasattr(cuda.Device(0), "cluster_launch")
 
 
+def test_a_driver_that_fails_is_no_absent_attribute(fake):
+    device = cuda.Device(0)
+    for ask in (lambda: device.warp_size, device.get_attributes, lambda: device.get_attribute(10)):
+        fake("fail cuDeviceGetAttribute:1:700")
+        with pytest.raises(cuda.Error, match="700") as caught:
+            ask()
+        assert not isinstance(caught.value, AttributeError)
+
+
 def test_access_to_a_peer_ends_when_closed(fake):
     first, second = cuda.Device(0), cuda.Device(1)
     with first.enable_peer_access(second) as access:

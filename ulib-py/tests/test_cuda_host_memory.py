@@ -100,7 +100,7 @@ def test_flags_are_those_that_were_asked_for(gpu):
         array = cuda.pagelocked_zeros(10, np.int32, mem_flags=asked)
         assert array.base.get_flags() == asked
         assert (array == 0).all()
-    with pytest.raises(cuda.LogicError, match="flags is 0x8, expected a combination"):
+    with pytest.raises(cuda.LogicError, match="PagelockedHostAllocation: mem_flags is 0x8, expected a combination"):
         cuda.pagelocked_empty(10, np.int32, mem_flags=8)
 
 

@@ -22,9 +22,9 @@ def test_modules_come_from_bytes_text_and_files(gpu, tmp_path):
         assert isinstance(function, cuda.Function)
         address, size = module.get_global("table")
         assert size == 48 and address > 0
-    with pytest.raises(cuda.LogicError, match="the program has no kernel \"missing\""):
+    with pytest.raises(cuda.LogicError, match="^Module.get_function: the program has no kernel \"missing\""):
         module.get_function("missing")
-    with pytest.raises(cuda.LogicError, match="the program has no variable \"missing\""):
+    with pytest.raises(cuda.LogicError, match="^Module.get_global: the program has no variable \"missing\""):
         module.get_global("missing")
     with pytest.raises(OSError, match="missing.cubin"):
         cuda.module_from_file(tmp_path / "missing.cubin")

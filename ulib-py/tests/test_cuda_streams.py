@@ -330,3 +330,13 @@ except cuda.Error as error:
 """
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=300)
     assert "most likely caused by wreck<<<(2, 1, 1), (32, 1, 1)>>>" in done.stdout, done.stderr
+
+
+def test_events_without_a_time_say_which_and_why(gpu):
+    start, end = cuda.Event(), cuda.Event()
+    start.record().synchronize()
+    with pytest.raises(cuda.LogicError, match="the event that is counted to was never recorded: .*INVALID_HANDLE"):
+        start.time_till(end)
+    end = cuda.Event(cuda.event_flags.DISABLE_TIMING).record().synchronize()
+    with pytest.raises(cuda.LogicError, match="the event that is counted from was made without a clock: .*INVALID_HANDLE"):
+        start.time_since(end)

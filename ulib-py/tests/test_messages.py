@@ -91,6 +91,38 @@ def test_other_things_than_integers(act):
             act(other)
 
 
+NAMED = {
+    "axis": (lambda: table_of_one().Sum(axis=1 << 63), IndexError, f"Sum axis: index {1 << 63} is out of range for length 1"),
+    "a word as axis": (lambda: table_of_one().Sum(axis="x"), TypeError, "Sum: axis is 'x', expected an integer or several"),
+    "axis of a float": (lambda: table_of_one().Sum(axis=1.5), TypeError, "Sum: axis is 1.5, expected an integer or several"),
+    "stream": (lambda: image().__dlpack__(stream=1 << 70), ValueError, f"__dlpack__: stream {1 << 70} is no stream"),
+    "bins": (lambda: table_of_one().Histogram(0), ValueError, "Histogram: bins is 0, expected at least one bin"),
+    "edges": (lambda: table_of_one().Histogram([2, 1]), ValueError, "Histogram: "),
+    "complex": (lambda: table_of_one().Add(1j), TypeError, "Add: other is 1j, and complex numbers are not taken"),
+    "word": (
+        lambda: image().SetPreferredDevice("GPU"),
+        ValueError,
+        "SetPreferredDevice: unknown device word 'GPU', expected 'Host', 'Device' or 'Device:N'",
+    ),
+    "dimensions": (
+        lambda: uLib.VoxImage((1, 2, 3)),  # type: ignore[arg-type]
+        TypeError,
+        "the dimensions are three integers nx, ny, nz, not (1, 2, 3)",
+    ),
+}
+
+
+def table_of_one():
+    return uLib.FloatCollection([1])
+
+
+@pytest.mark.parametrize(("act", "error", "message"), NAMED.values(), ids=list(NAMED))
+def test_what_is_refused_is_called_as_in_python(act, error, message):
+    with pytest.raises(error) as caught:
+        act()
+    assert str(caught.value).startswith(message)
+
+
 @pytest.mark.parametrize("column", [None, 1.5, object(), b"a"])
 def test_a_column_is_a_number_or_a_name(column):
     with pytest.raises(TypeError, match="column") as caught:

@@ -147,3 +147,28 @@ def test_masks_are_not_dropped(take, dtype):
 def test_text_is_not_numbers(take, value):
     with pytest.raises(TypeError):
         take(value)
+
+
+class Gives:
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8", "i1", "u1", "i8", "u8"])
+def test_numbers_that_fit_are_taken_without_a_warning(kind):
+    one = np.dtype(kind).type(1)
+    with np.errstate(all="raise"):
+        target = uLib.FloatCollection([one])
+        target.SetValues(Gives(np.array([3], kind)))
+        assert list(target) == [3]
+        numbers = count()
+        numbers.SetValues([one] * 8)
+        assert list(numbers) == [1] * 8
+
+
+def test_infinite_numbers_of_float32_stay_infinite():
+    with np.errstate(all="raise"):
+        assert list(uLib.FloatCollection([np.float32("inf"), -np.float32("inf")])) == [math.inf, -math.inf]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import uLib
 
+RELEASED = "Host (released; back on the device at the next update)"
 CHANGED = "Host (changed on the host; back on the device at the next update)"
 
 
@@ -95,7 +96,7 @@ def test_truth_table(gpu):
         assert item.Update() is True
         assert item.IsDeviceResident() and item.GetDataLocation() == here()
         assert item.ReleaseDevice() is True
-        assert not item.IsDeviceResident() and item.GetDataLocation() == CHANGED
+        assert not item.IsDeviceResident() and item.GetDataLocation() == RELEASED
         item.PreferredDevice = "Device"
         assert item.IsDeviceResident()
         assert item.SetPreferredDevice("Host") is True

@@ -239,4 +239,4 @@ macro_rules! signed_index {
     )*};
 }
 
-signed_index!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
+signed_index!(u8, u16, u32, u64, usize, i8, i16, i32, i64, i128, isize);

@@ -56,6 +56,18 @@ impl Detail {
             Self::Message(_) | Self::OutOfMemory { .. } => None,
         }
     }
+
+    /// Gives it another operation, where it has one of ours.
+    pub(super) fn rename(&mut self, name: Text) {
+        match self {
+            Self::InOp { op, .. }
+            | Self::Shape { op, .. }
+            | Self::Index { op, .. }
+            | Self::Argument { op, .. }
+            | Self::DType { op, .. } => *op = name,
+            Self::Driver { .. } | Self::Message(_) | Self::OutOfMemory { .. } => {}
+        }
+    }
 }
 
 impl fmt::Display for Detail {

@@ -86,6 +86,20 @@ impl Error {
         self
     }
 
+    /// The same error as one of `op`, for who passes on what another operation refused. One of the driver keeps its call, and
+    /// one that names no operation names none.
+    ///
+    /// ```
+    /// use ulib_core::Error;
+    /// let error = Error::busy("upload", "a stream is captured").of_op("memcpy_htod");
+    /// assert_eq!(error.to_string(), "memcpy_htod: not possible now: a stream is captured");
+    /// ```
+    #[must_use]
+    pub fn of_op(mut self, op: impl Into<Cow<'static, str>>) -> Self {
+        Arc::make_mut(&mut self.0).detail.rename(op.into());
+        self
+    }
+
     /// The context lines, outermost first.
     pub fn contexts(&self) -> impl Iterator<Item = &str> {
         self.0.context.iter().rev().map(AsRef::as_ref)

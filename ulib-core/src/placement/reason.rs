@@ -24,6 +24,8 @@ pub enum Reason {
     AsPreferred,
     /// The host copy is newer than the device copy.
     ChangedOnHost,
+    /// The device copy was given up on request; the preference stays.
+    Released,
     /// The elements own something outside their bytes.
     NotDeviceStorable {
         /// What the elements are called, in the plural: `voxels`.
@@ -83,6 +85,7 @@ impl fmt::Display for Reason {
             Self::ChangedOnHost => {
                 f.write_str("changed on the host; back on the device at the next update")
             }
+            Self::Released => f.write_str("released; back on the device at the next update"),
             Self::NotDeviceStorable { what } => {
                 write!(f, "these {what} cannot be copied to a device")
             }
@@ -126,6 +129,7 @@ impl From<Reason> for Error {
             Reason::OutOfMemory { needs, free } => return Self::out_of_memory(*needs, *free),
             Reason::AsPreferred
             | Reason::ChangedOnHost
+            | Reason::Released
             | Reason::NotDeviceStorable { .. }
             | Reason::HostOnlyPolicy
             | Reason::NotPreferredDevice { .. }

@@ -200,8 +200,10 @@ impl Block {
             copy.trim_after_free();
         }
         let closed = close_all(retired);
-        if event == Event::PreferHost {
-            state.host_to_ordinary(self.len);
+        match event {
+            Event::PreferHost => state.host_to_ordinary(self.len),
+            // What is in the way of going there stays the reason.
+            _ => drop(state.refusal.get_or_insert(Reason::Released)),
         }
         left.and(closed)?;
         Ok(state.still_held().unwrap_or(Released::Freed))

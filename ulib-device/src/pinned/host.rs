@@ -32,6 +32,22 @@ impl HostFlags {
 
     const ALL: u32 = Self::PORTABLE.0 | Self::DEVICE_MAP.0 | Self::WRITE_COMBINED.0;
 
+    /// Whether there is every one of these flags; else the error of `op`, which calls them `name`.
+    ///
+    /// # Errors
+    /// Kind `InvalidArgument`.
+    pub fn check(self, op: &'static str, name: &'static str) -> Result<()> {
+        if self.0 & !Self::ALL != 0 {
+            return Err(Error::invalid(
+                op,
+                name,
+                format_args!("{:#x}", self.0),
+                "a combination of PORTABLE (1), DEVICEMAP (2) and WRITECOMBINED (4)",
+            ));
+        }
+        Ok(())
+    }
+
     /// Whether all of `other` is part of these.
     #[must_use]
     pub fn contains(self, other: Self) -> bool {
@@ -99,14 +115,7 @@ impl HostMemory {
     /// `InvalidArgument` for a flag that there is not; `Overflow` for more bytes than can exist; `OutOfMemory` when there is
     /// none to lock; else whatever the driver says; kind `Forked` in a forked child.
     pub fn new(device: &Device, len: usize, flags: HostFlags) -> Result<Self> {
-        if flags.0 & !HostFlags::ALL != 0 {
-            return Err(Error::invalid(
-                "HostMemory",
-                "flags",
-                format_args!("{:#x}", flags.0),
-                "a combination of PORTABLE (1), DEVICEMAP (2) and WRITECOMBINED (4)",
-            ));
-        }
+        flags.check("HostMemory", "flags")?;
         let size = len
             .max(1)
             .checked_next_multiple_of(PAGE_BYTES)

@@ -151,7 +151,13 @@ impl AnyArray {
 
 /// Refuses one number where an array has to be.
 fn refuse_single(op: &str, name: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
-    if is_number(object)? || object.is_instance_of::<PyComplex>() {
+    if object.is_instance_of::<PyComplex>() {
+        return Err(PyTypeError::new_err(format!(
+            "{op}: {name} is {}, and complex numbers are not taken",
+            shortened(&object.repr()?.to_string())
+        )));
+    }
+    if is_number(object)? {
         return Err(PyTypeError::new_err(format!(
             "{op}: {name} is {}, a single number, not an array",
             shortened(&object.repr()?.to_string())

@@ -13,9 +13,9 @@ use ulib_math::view::View;
 use super::condition::condition;
 use super::operand::is_number;
 use super::{Numeric, elementwise, numbers};
-use crate::args::{Int, count, number};
+use crate::args::{Int, attempted, count, number, shown};
 use crate::errors::IntoPyResult;
-use crate::items::{items, reserve};
+use crate::items::{is_text, items, reserve};
 use crate::source::{Desc, Source};
 
 /// What a reduction goes over: all elements, or the axes that Python names.
@@ -158,9 +158,10 @@ pub(crate) fn histogram<'py>(
     const MOST: usize = 1 << 32;
     let wanted = match bins {
         None => Wanted::Bins(10),
-        Some(bins) if is_number(bins)? => {
-            Wanted::Bins(count(OP, "bins", number(OP, "bins", bins)?)?)
-        }
+        Some(bins) if is_number(bins)? => match count(OP, "bins", number(OP, "bins", bins)?)? {
+            0 => return Err(Error::invalid(OP, "bins", 0, "at least one bin")).py(),
+            bins => Wanted::Bins(bins),
+        },
         Some(edges) => Wanted::Edges(items(OP, "bins", edges, MOST)?),
     };
     let range = match range {
@@ -183,15 +184,16 @@ pub(crate) fn histogram<'py>(
     let (counts, bins) = numbers!(OP, dtype, T => source.read(py, |block, desc| {
         let view = View::<T>::new(block, desc.layout)?;
         let bins = match wanted {
-            Wanted::Edges(edges) => Bins::edges(edges)?,
+            Wanted::Edges(edges) => Bins::edges(edges),
             Wanted::Bins(bins) => {
                 let (low, high) = match range {
                     Some(range) => range,
                     None => range_of(&view)?,
                 };
-                Bins::uniform(low, high, bins)?
+                Bins::uniform(low, high, bins)
             }
         };
+        let bins = bins.map_err(|error| error.of_op(OP))?;
         Ok((ops::histogram(&view, &bins)?, bins))
     }).py())?;
     Ok((
@@ -294,20 +296,22 @@ fn array_of<'py, T: DeviceStorable>(
 /// The axes that `axis` names, counted from the front: one number, or a sequence of them; negative
 /// ones count from the back.
 fn axes_of(op: &str, axis: &Bound<'_, PyAny>, desc: &Desc) -> PyResult<Vec<usize>> {
-    let named: Vec<isize> = match axis.extract::<isize>() {
+    let named: Vec<Int> = match axis.extract() {
         Ok(one) => vec![one],
         Err(error) if !error.is_instance_of::<PyTypeError>(axis.py()) => return Err(error),
+        Err(_) if is_text(axis) || attempted(axis.py(), axis.try_iter())?.is_none() => {
+            return Err(PyTypeError::new_err(format!(
+                "{op}: axis is {}, expected an integer or several",
+                shown(axis)
+            )));
+        }
         Err(_) => items(op, "axis", axis, desc.layout.ndim())?,
     };
     let count = desc.layout.ndim();
     named
         .into_iter()
-        .map(|axis| {
-            let from_front = if axis < 0 {
-                axis + count as isize
-            } else {
-                axis
-            };
+        .map(|Int(axis)| {
+            let from_front = if axis < 0 { axis + count as i128 } else { axis };
             match usize::try_from(from_front) {
                 Ok(found) if found < count => Ok(found),
                 _ => Err(Error::index(format!("{op} axis"), axis, count)).py(),

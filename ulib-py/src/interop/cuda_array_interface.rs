@@ -147,7 +147,10 @@ pub(crate) fn device_of_object(object: &dyn Object) -> Option<u32> {
         Location::Device { .. } => placed.can_use_device(),
         Location::Host => false,
         Location::HostBecause(reason) => {
-            matches!(reason, Reason::ChangedOnHost | Reason::AsPreferred)
+            matches!(
+                reason,
+                Reason::ChangedOnHost | Reason::Released | Reason::AsPreferred
+            )
         }
     };
     goes.then_some(ordinal)

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use ulib_core::{Error, Result};
 use ulib_math::{DataOrder, Grid, IndexMap};
 
-use crate::args::{Given, Int, Place, index_in};
+use crate::args::{self, Given, Int, Place, index_in};
 use crate::bulk::BulkArray;
 use crate::errors::IntoPyResult;
 use crate::items::triple;
@@ -83,6 +83,22 @@ pub(crate) fn grid_of(
     grid.set_origin(origin).py()?;
     grid.set_position(position).py()?;
     Ok((grid, order))
+}
+
+/// One of the dimensions that a constructor is given.
+pub(crate) fn dimension(object: &Bound<'_, PyAny>) -> PyResult<Option<Int>> {
+    object.extract().map_err(|error: PyErr| {
+        let py = object.py();
+        if !error.is_instance_of::<PyTypeError>(py) {
+            return error;
+        }
+        args::caused(py, error, |_| {
+            PyTypeError::new_err(format!(
+                "the dimensions are three integers nx, ny, nz, not {}",
+                args::shown(object)
+            ))
+        })
+    })
 }
 
 /// The dimensions as a constructor takes them.

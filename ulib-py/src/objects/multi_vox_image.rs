@@ -8,7 +8,7 @@ use ulib_core::{Result, bytemuck};
 use ulib_math::scene::SceneObject;
 use ulib_math::{BulkArray, MultiVoxImage as Voxels, Placed};
 
-use super::image::{Image, dims_of, grid_of};
+use super::image::{Image, dimension, dims_of, grid_of};
 use crate::args::{Int, count, index_in, whole};
 use crate::cell::Shared;
 use crate::errors::IntoPyResult;
@@ -110,9 +110,9 @@ impl MultiVoxImage {
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
-        nx: Option<Int>,
-        ny: Option<Int>,
-        nz: Option<Int>,
+        #[pyo3(from_py_with = dimension)] nx: Option<Int>,
+        #[pyo3(from_py_with = dimension)] ny: Option<Int>,
+        #[pyo3(from_py_with = dimension)] nz: Option<Int>,
         #[pyo3(from_py_with = whole)] channels: i128,
         #[pyo3(from_py_with = whole)] components: i128,
         #[pyo3(from_py_with = triple)] spacing: [f64; 3],

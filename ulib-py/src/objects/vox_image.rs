@@ -12,7 +12,7 @@ use ulib_math::{
     BulkArray, DataOrder, Grid, Placed, VoxImage as Voxels, Voxel, VoxelValue, VoxelValueCount,
 };
 
-use super::image::{Image, dims_of, grid_of};
+use super::image::{Image, dimension, dims_of, grid_of};
 use crate::args::{Int, whole};
 use crate::cell::Shared;
 use crate::errors::IntoPyResult;
@@ -188,9 +188,9 @@ impl VoxImage {
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
-        nx: Option<Int>,
-        ny: Option<Int>,
-        nz: Option<Int>,
+        #[pyo3(from_py_with = dimension)] nx: Option<Int>,
+        #[pyo3(from_py_with = dimension)] ny: Option<Int>,
+        #[pyo3(from_py_with = dimension)] nz: Option<Int>,
         #[pyo3(from_py_with = whole)] voxel_bytes: i128,
         #[pyo3(from_py_with = triple)] spacing: [f64; 3],
         #[pyo3(from_py_with = triple)] origin: [f64; 3],

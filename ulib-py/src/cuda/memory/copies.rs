@@ -37,7 +37,8 @@ fn memcpy_htod(dest: &Bound<'_, PyAny>, src: &Bound<'_, PyAny>) -> PyResult<()> 
     let (start, len) = (HostPtr(from.ptr()), from.len());
     // SAFETY: the buffer keeps its bytes there until it is dropped, below.
     let work = || unsafe { transfer::upload(&to, start.get(), len) };
-    dest.py().detach(work).cuda()?;
+    let done = dest.py().detach(work);
+    done.map_err(|error| error.of_op(OP)).cuda()?;
     pending::let_go(dest.py());
     Ok(())
 }
@@ -88,7 +89,8 @@ fn memcpy_dtoh(dest: &Bound<'_, PyAny>, src: &Bound<'_, PyAny>) -> PyResult<()> 
     let (start, len) = (HostPtr(to.ptr()), to.len());
     // SAFETY: the buffer keeps its bytes there until it is dropped, below.
     let work = || unsafe { transfer::download(start.get(), &from, len) };
-    dest.py().detach(work).cuda()?;
+    let done = dest.py().detach(work);
+    done.map_err(|error| error.of_op(OP)).cuda()?;
     pending::let_go(dest.py());
     Ok(())
 }

@@ -14,8 +14,8 @@ use super::slot::Slot;
 use crate::args::Int;
 use crate::cell::drop_detached;
 use crate::cuda::current;
-use crate::cuda::errors::{IntoCudaResult, logic};
-use crate::interop::dlpack::export::{Parcel, capsule, check_stream};
+use crate::cuda::errors::IntoCudaResult;
+use crate::interop::dlpack::export::{Parcel, capsule, check_stream, stream_number};
 use crate::interop::dlpack::{abi, import};
 use crate::interop::foreign::{self, Promised};
 use crate::source::Desc;
@@ -91,12 +91,7 @@ fn dlpack_export<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = array.py();
     let (start, dtype, layout) = placed(address, shape, &strides, typestr).cuda()?;
-    let stream = stream
-        .map(|Int(stream)| {
-            i64::try_from(stream)
-                .map_err(|_| logic(format!("__dlpack__: stream {stream} is no stream")))
-        })
-        .transpose()?;
+    let stream = stream_number(stream).cuda()?;
     check_stream(abi::CUDA, stream).cuda()?;
     let kept = Kept {
         bytes: allocation_of(array)?,

@@ -211,6 +211,7 @@ impl PagelockedHostAllocation {
         const OP: &str = "PagelockedHostAllocation";
         let len = size_of(OP, "size", size)?;
         let mem_flags = fitting(OP, "mem_flags", Int(mem_flags))?;
+        HostFlags(mem_flags).check(OP, "mem_flags").cuda()?;
         let made = after_collecting(py, || {
             HostMemory::new(&current::device()?, len, HostFlags(mem_flags))
         })?;

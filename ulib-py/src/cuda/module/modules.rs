@@ -86,15 +86,19 @@ impl Module {
 impl Module {
     /// The kernel of this name.
     fn get_function(&self, py: Python<'_>, name: &Bound<'_, PyAny>) -> PyResult<Function> {
-        let name = name_of("Module.get_function", name)?;
-        let function = py.detach(|| self.module.function(&name)).cuda()?;
+        const OP: &str = "Module.get_function";
+        let name = name_of(OP, name)?;
+        let found = py.detach(|| self.module.function(&name));
+        let function = found.map_err(|error| error.of_op(OP)).cuda()?;
         Ok(Function::new(function, self.references.clone_ref(py)))
     }
 
     /// Address and bytes of the variable of this name, which lives as long as the module.
     fn get_global(&self, py: Python<'_>, name: &Bound<'_, PyAny>) -> PyResult<(u64, usize)> {
-        let name = name_of("Module.get_global", name)?;
-        py.detach(|| self.module.global(&name)).cuda()
+        const OP: &str = "Module.get_global";
+        let name = name_of(OP, name)?;
+        let found = py.detach(|| self.module.global(&name));
+        found.map_err(|error| error.of_op(OP)).cuda()
     }
 
     /// The texture reference of this name.

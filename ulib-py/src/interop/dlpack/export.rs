@@ -21,6 +21,7 @@ use ulib_core::{DType, Error, ErrorKind, Layout, PreferredDevice, Result};
 use ulib_device::Block;
 
 use super::abi;
+use crate::args::Int;
 use crate::errors::IntoPyResult;
 use crate::interop::cuda_array_interface::{device_now, device_of_object};
 use crate::items::zeros;
@@ -110,6 +111,19 @@ fn pack(object: &dyn Object, which: &Which, request: &Request) -> Result<Parcel>
             ),
         )),
     }
+}
+
+/// The number of a stream, as a consumer gave it.
+pub(crate) fn stream_number(stream: Option<Int>) -> Result<Option<i64>> {
+    let number = |Int(stream)| {
+        i64::try_from(stream).map_err(|_| {
+            Error::new(
+                ErrorKind::InvalidArgument,
+                format!("__dlpack__: stream {stream} is no stream"),
+            )
+        })
+    };
+    stream.map(number).transpose()
 }
 
 /// Refuses streams that the protocol does not allow. A stream that is allowed has nothing to wait
