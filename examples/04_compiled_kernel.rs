@@ -7,13 +7,11 @@
 //! cargo run --release --example 04_compiled_kernel
 //! ```
 //!
-//! Needs NVRTC (`pip install nvidia-cuda-nvrtc-cu12` in the virtual environment, or a CUDA toolkit) and a GPU; without one of
-//! them it says which is missing.
+//! Needs a GPU and NVRTC: of a CUDA toolkit, or of a virtual environment that is active (`source .venv/bin/activate`, then
+//! `pip install nvidia-cuda-nvrtc-cu12`). Without one of them it says which is missing.
 #![allow(unsafe_code, reason = "says what a kernel does with its arguments")]
 
-use std::process::ExitCode;
-
-use ulib::core::Result;
+use ulib::core::{ErrorKind, Result};
 use ulib::device::compiler::{Cache, Compiler, Configuration, Outcome, Tuner};
 use ulib::device::{Device, DeviceMemory, Function, Stream};
 
@@ -28,13 +26,13 @@ extern "C" __global__ void smooth(const float *in, float *out, unsigned n) {
 "#;
 const N: u32 = 1 << 20;
 
-fn main() -> ExitCode {
+fn main() -> Result<()> {
     match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("04_compiled_kernel: {error}");
-            ExitCode::FAILURE
+        Err(error) if *error.kind() == ErrorKind::Unavailable => {
+            println!("no GPU or no compiler: {error}");
+            Ok(())
         }
+        outcome => outcome,
     }
 }
 

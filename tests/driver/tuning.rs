@@ -5,7 +5,7 @@ use crate::common;
 use crate::common::folder::Folder;
 use crate::support::{compiler, device};
 use ulib_core::ErrorKind;
-use ulib_device::compiler::{Cache, Outcome, Target, Tuner};
+use ulib_device::compiler::{Cache, Compiler, Outcome, Target, Tuner};
 use ulib_device::{DeviceMemory, Stream};
 
 /// On the software driver the kernel writes its parameters, on a card what the macro says.
@@ -75,6 +75,22 @@ fn the_best_is_found_and_remembered() {
     assert_eq!(again.best, tuned.best);
     assert_eq!(again.milliseconds, tuned.milliseconds);
     assert_eq!(launched, 0, "what is remembered is not run");
+}
+
+#[test]
+fn without_a_compiler_nothing_is_tried() {
+    let Some(_turn) = common::gpu() else { return };
+    let stream = Stream::new(&device()).unwrap();
+    let missing = Compiler::at("/nowhere/libnvrtc.so.12");
+    let error = Tuner::new(&missing, "tune.cu", SOURCE, "fakecuda_parameters")
+        .parameter("FACTOR", [1, 2])
+        .tune(&stream, |_, _| Ok(()), |_| Ok(true))
+        .unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::Unavailable);
+    assert!(
+        error.to_string().starts_with("no CUDA compiler: "),
+        "{error}"
+    );
 }
 
 #[test]

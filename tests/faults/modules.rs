@@ -20,6 +20,20 @@ fn only_ptx_for_this_driver_and_device_loads() {
     ] {
         assert_eq!(raw.load(image), Err(code), "{image:?}");
     }
+    for parameters in [
+        "4611686018427387904]",
+        "99999999999999999999]",
+        "4], .param .u64 y[4611686018427387904][4]",
+        "4], .param .align 0 .b8 y[8]",
+        "4096]",
+    ] {
+        let image = text.replace("()", &format!("(.param .u64 x[{parameters})"));
+        assert_eq!(raw.load(&image), Err(218), "{image:?}");
+    }
+    let most = text.replace("()", "(.param .u64 x[4095])");
+    assert!(raw.load(&most).is_ok());
+    let variable = ".global .f64 x[4611686018427387904];\n.visible";
+    assert_eq!(raw.load(&text.replace(".visible", variable)), Err(218));
     raw.session.version(11_000);
     assert_eq!(raw.load(&text.replace("7.0", "7.1")), Err(222));
     assert!(raw.load(&text).is_ok());
@@ -124,7 +138,7 @@ fn global_variables_have_addresses_and_start_at_zero() {
 #[test]
 fn a_refused_module_fills_the_error_log() {
     let Some(raw) = Raw::begin() else { return };
-    let mut log = [1_u8; 16];
+    let mut log = [1_u8; 64];
     let mut options = [
         CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
         CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
@@ -134,22 +148,27 @@ fn a_refused_module_fills_the_error_log() {
         std::ptr::without_provenance_mut(log.len()),
     ];
     let mut module = null_mut();
-    let image = c"nonsense".as_ptr().cast();
-    assert_eq!(
-        call!(
-            raw,
-            cuModuleLoadDataEx(
-                &mut module,
-                image,
-                2,
-                options.as_mut_ptr(),
-                values.as_mut_ptr()
-            )
-        ),
-        218
-    );
-    assert_eq!(&log, b"ptxas fatal   :\0");
-    assert_eq!(values[1].addr(), 16);
+    for (image, code) in [(c"nonsense", 218), (c"\x7fELF\x02", 209)] {
+        log.fill(1);
+        assert_eq!(
+            call!(
+                raw,
+                cuModuleLoadDataEx(
+                    &mut module,
+                    image.as_ptr().cast(),
+                    2,
+                    options.as_mut_ptr(),
+                    values.as_mut_ptr()
+                )
+            ),
+            code
+        );
+        assert_eq!(
+            &log,
+            b"ptxas fatal   : the software driver runs uLib's own kernels onl\0"
+        );
+        assert_eq!(values[1].addr(), 64);
+    }
 }
 
 /// Launches the built-in kernel that writes where it is told.

@@ -216,7 +216,9 @@ except driver.RuntimeError as error:
     done = python(program, ULIB_NVRTC="none")
     assert done.stdout == "the CUDA compiler is disabled by ULIB_NVRTC\n"
     done = python(program, ULIB_NVRTC=str(tmp_path / "libnvrtc.so.12"), ULIB_CACHE_DIR="none")
-    assert "no CUDA compiler" in done.stdout and "ulib[cuda12]" in done.stdout
+    assert f"no CUDA compiler: NVRTC is in none of {tmp_path}" in done.stdout
+    assert "`pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime-cu12`" in done.stdout and "ulib[" not in done.stdout
+    assert "found in a virtual environment that is active" in done.stdout
 
 
 @pytest.fixture
@@ -410,7 +412,7 @@ def test_the_device_runtime_is_that_of_the_nvcc_that_is_named(fake, tmp_path):
     nvcc.write_text("#!/bin/sh\nexit 1\n")
     nvcc.chmod(0o755)
     (tmp_path / "include/cuda.h").write_text("#define CUDA_VERSION 99000\n")
-    with pytest.raises(cuda.RuntimeError, match="libcudadevrt.a .*is in none of .*lib64"):
+    with pytest.raises(cuda.RuntimeError, match="libcudadevrt.a of CUDA 99, the compiler's version, is in none of|libcudadevrt.a is in none of"):
         DynamicModule(nvcc=str(nvcc)).add_stdlib("cudadevrt")
     (tmp_path / "lib64/libcudadevrt.a").write_bytes(b"!<arch>\n")
     DynamicModule(nvcc=str(nvcc)).add_stdlib("cudadevrt")

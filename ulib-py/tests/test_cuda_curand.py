@@ -22,7 +22,7 @@ def test_its_absence_is_a_sentence(python, tmp_path):
 import uLib.cuda.driver as cuda
 import uLib.cuda._curand as ours
 def nothing():
-    raise cuda.RuntimeError("libcurand.so.10 is nowhere; `pip install ulib[curand12]` brings it")
+    raise cuda.RuntimeError("libcurand.so.10 is nowhere; `pip install nvidia-curand-cu12` brings it")
 ours.curand_library_file = nothing
 for call in (cuda.get_curand_version, lambda: cuda._get_scramble_constants32(bytearray(4), 1)):
     try:
@@ -30,7 +30,7 @@ for call in (cuda.get_curand_version, lambda: cuda._get_scramble_constants32(byt
     except cuda.RuntimeError as error:
         print(error)
 """
-    assert python(program).stdout.count("ulib[curand12]") == 2
+    assert python(program).stdout.count("nvidia-curand-cu12") == 2
 
 
 def test_its_version(curand):

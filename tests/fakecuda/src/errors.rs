@@ -57,7 +57,7 @@ codes! {
     CUDA_ERROR_MISALIGNED_ADDRESS "misaligned address"
     CUDA_ERROR_LAUNCH_FAILED "unspecified launch failure"
     CUDA_ERROR_NOT_PERMITTED "operation not permitted"
-    CUDA_ERROR_NOT_SUPPORTED "operation not supported"
+    CUDA_ERROR_NOT_SUPPORTED "operation not supported: the software driver runs uLib's own kernels only"
     CUDA_ERROR_SYSTEM_NOT_READY "system not yet initialized"
     CUDA_ERROR_SYSTEM_DRIVER_MISMATCH "system has unsupported display driver / cuda driver combination"
     CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED "operation not permitted when stream is capturing"

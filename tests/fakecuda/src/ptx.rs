@@ -27,7 +27,7 @@ impl Program {
     /// Reads a text for a driver that takes PTX up to `newest` on a device of architecture `arch`.
     pub(crate) fn read(text: &str, newest: u32, arch: u32) -> Outcome<Self> {
         let text = without_comments(text);
-        let signatures = signatures(&text);
+        let signatures = signatures(&text)?;
         let mut words = text
             .split(|c: char| {
                 c.is_whitespace() || matches!(c, '(' | ')' | ',' | ';' | '{' | '}' | '=')
@@ -70,7 +70,7 @@ impl Program {
                             size = size_of(of_type).unwrap_or(size);
                         } else {
                             if size > 0 {
-                                program.globals.push(variable(next, size));
+                                program.globals.push(variable(next, size)?);
                             }
                             break;
                         }
@@ -92,8 +92,11 @@ impl Program {
     }
 }
 
+/// Bytes of parameters that a kernel may have.
+const PARAMETERS: usize = 32_764;
+
 /// The parameters of every entry of a text, in order.
-fn signatures(text: &str) -> Vec<Vec<(usize, usize)>> {
+fn signatures(text: &str) -> Outcome<Vec<Vec<(usize, usize)>>> {
     text.split(".entry")
         .skip(1)
         .map(|rest| {
@@ -105,11 +108,14 @@ fn signatures(text: &str) -> Vec<Vec<(usize, usize)>> {
                 .map_or("", |(list, _)| list);
             let mut end = 0_usize;
             list.split(',')
-                .filter_map(parameter)
-                .map(|(align, size)| {
-                    let offset = end.next_multiple_of(align);
-                    end = offset + size;
-                    (offset, size)
+                .filter_map(|one| parameter(one).transpose())
+                .map(|found| {
+                    let (align, size) = found?;
+                    let offset = end.checked_next_multiple_of(align);
+                    let fits = |end: &usize| *end <= PARAMETERS;
+                    let next = offset.and_then(|offset| offset.checked_add(size).filter(fits));
+                    end = next.ok_or(code::INVALID_PTX)?;
+                    Ok((end - size, size))
                 })
                 .collect()
         })
@@ -117,31 +123,34 @@ fn signatures(text: &str) -> Vec<Vec<(usize, usize)>> {
 }
 
 /// Alignment and bytes of `.param .u64 name` or `.param .align 8 .b8 name[24]`.
-fn parameter(text: &str) -> Option<(usize, usize)> {
+fn parameter(text: &str) -> Outcome<Option<(usize, usize)>> {
     let mut words = text
         .split_whitespace()
         .skip_while(|word| *word != ".param")
         .skip(1);
     let mut align = None;
     loop {
-        let word = words.next()?;
+        let Some(word) = words.next() else {
+            return Ok(None);
+        };
         if word == ".align" {
-            align = words.next()?.parse().ok();
+            align = words.next().and_then(|word| word.parse().ok());
         } else if let Some(size) = word.strip_prefix('.').and_then(size_of) {
-            let (_, bytes) = variable(words.last()?, size);
-            return Some((align.unwrap_or(size as usize), bytes as usize));
+            let (_, bytes) = variable(words.last().ok_or(code::INVALID_PTX)?, size)?;
+            return Ok(Some((align.unwrap_or(size as usize), bytes as usize)));
         }
     }
 }
 
 /// Name and bytes of a variable written `name` or `name[3]` or `name[2][4]`.
-fn variable(text: &str, element: u64) -> (String, u64) {
+fn variable(text: &str, element: u64) -> Outcome<(String, u64)> {
     let mut parts = text.split('[');
     let name = parts.next().unwrap_or(text).to_owned();
-    let elements: u64 = parts
-        .map(|part| part.trim_end_matches(']').parse::<u64>().unwrap_or(1))
-        .product();
-    (name, element * elements)
+    let bytes = parts.try_fold(element, |bytes, part| match part.trim_end_matches(']') {
+        "" => Some(bytes),
+        length => bytes.checked_mul(length.parse().ok()?),
+    });
+    Ok((name, bytes.ok_or(code::INVALID_PTX)?))
 }
 
 /// Bytes of a PTX type such as `f32` or `b8`.

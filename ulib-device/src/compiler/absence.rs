@@ -47,7 +47,9 @@ impl fmt::Display for NoCompiler {
             Self::Disabled { by } => write!(f, "the CUDA compiler is disabled by {by}"),
             Self::NotFound { tried } => write!(
                 f,
-                "no CUDA compiler: NVRTC is in none of {}; `pip install ulib[cuda12]` (or [cuda13]) brings it, ULIB_NVRTC names it",
+                "no CUDA compiler: NVRTC is in none of {}; `pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime-cu12` \
+                 (CUDA 13: nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-crt) brings it, which is found in a virtual \
+                 environment that is active; ULIB_NVRTC names one elsewhere",
                 tried.join(", ")
             ),
             Self::Unloadable { path, detail } => {

@@ -111,17 +111,16 @@ pub(super) fn missing_header(log: &str, major: i32) -> Option<String> {
             "{header} may be that of NVIDIA's CUDA samples: their folder Common has to be among the folders of headers"
         ));
     }
-    let (package, extra) = if starts(&["curand"]) {
-        ("nvidia-curand", Some("curand"))
+    let package = if starts(&["curand"]) {
+        "nvidia-curand"
     } else if starts(&["cub/", "thrust/", "cuda/", "nv/"]) {
-        ("nvidia-cuda-cccl", Some("cuda"))
+        "nvidia-cuda-cccl"
     } else if starts(&["crt/"]) {
-        let package = if major < 13 {
+        if major < 13 {
             "nvidia-cuda-nvcc"
         } else {
             "nvidia-cuda-crt"
-        };
-        (package, None)
+        }
     } else if starts(&[
         "cuda_",
         "cooperative_groups",
@@ -138,7 +137,7 @@ pub(super) fn missing_header(log: &str, major: i32) -> Option<String> {
         "surface_",
         "texture_",
     ]) {
-        ("nvidia-cuda-runtime", Some("cuda"))
+        "nvidia-cuda-runtime"
     } else {
         return None;
     };
@@ -147,12 +146,8 @@ pub(super) fn missing_header(log: &str, major: i32) -> Option<String> {
         11 => format!("{package}-cu11"),
         _ => package.to_owned(),
     };
-    let extra = extra.filter(|_| major >= 12);
-    let extra = extra.map_or_else(String::new, |extra| {
-        format!(", which `pip install ulib[{extra}{major}]` brings")
-    });
     Some(format!(
-        "{header} is part of the Python package {package}{extra}, and of the CUDA toolkit (CUDA_HOME names one)"
+        "{header} is part of the Python package {package} (`pip install {package}`), and of the CUDA toolkit (CUDA_HOME names one)"
     ))
 }
 
@@ -197,29 +192,22 @@ k.cu:
         assert_eq!(
             hint("curand_kernel.h", 12).as_deref(),
             Some(
-                "curand_kernel.h is part of the Python package nvidia-curand-cu12, which `pip install ulib[curand12]` brings, \
+                "curand_kernel.h is part of the Python package nvidia-curand-cu12 (`pip install nvidia-curand-cu12`), \
                  and of the CUDA toolkit (CUDA_HOME names one)"
             )
         );
         for (header, major, package) in [
-            (
-                "curand_kernel.h",
-                13,
-                "nvidia-curand, which `pip install ulib[curand13]`",
-            ),
-            (
-                "cooperative_groups.h",
-                13,
-                "nvidia-cuda-runtime, which `pip install ulib[cuda13]`",
-            ),
-            ("cuda_bf16.h", 12, "nvidia-cuda-runtime-cu12, which"),
-            ("cub/cub.cuh", 12, "nvidia-cuda-cccl-cu12, which"),
-            ("crt/host_defines.h", 13, "nvidia-cuda-crt, and of"),
-            ("crt/host_defines.h", 12, "nvidia-cuda-nvcc-cu12, and of"),
-            ("cuda_fp16.h", 11, "nvidia-cuda-runtime-cu11, and of"),
+            ("curand_kernel.h", 13, "nvidia-curand"),
+            ("cooperative_groups.h", 13, "nvidia-cuda-runtime"),
+            ("cuda_bf16.h", 12, "nvidia-cuda-runtime-cu12"),
+            ("cub/cub.cuh", 12, "nvidia-cuda-cccl-cu12"),
+            ("crt/host_defines.h", 13, "nvidia-cuda-crt"),
+            ("crt/host_defines.h", 12, "nvidia-cuda-nvcc-cu12"),
+            ("cuda_fp16.h", 11, "nvidia-cuda-runtime-cu11"),
         ] {
             let text = hint(header, major).unwrap_or_default();
-            assert!(text.contains(package), "{text}");
+            let expected = format!("the Python package {package} (`pip install {package}`), and");
+            assert!(text.contains(&expected), "{text}");
         }
         assert_eq!(
             hint("type_traits", 12).as_deref(),

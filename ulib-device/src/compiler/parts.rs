@@ -137,7 +137,7 @@ pub fn curand_library() -> Result<PathBuf> {
     Part {
         files: &files,
         packages: &["cu13/lib", "curand/lib", "cu13/bin/x86_64", "curand/bin"],
-        brought_by: "`pip install ulib[curand12]` (or [curand13]) brings it, and the CUDA toolkit has it",
+        brought_by: "`pip install nvidia-curand-cu12` (for CUDA 13 nvidia-curand) brings it, and the CUDA toolkit has it",
     }
     .find(None, None)
 }

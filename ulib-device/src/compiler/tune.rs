@@ -240,7 +240,8 @@ impl<'a> Tuner<'a> {
     /// run, whether the results are right; what it needs to know them has to be set by `launch`.
     ///
     /// # Errors
-    /// Kind `InvalidArgument` when no configuration is left, or none works, with the first reason; whatever `check` says, and the
+    /// Kind `Unavailable` when there is no compiler. Kind `InvalidArgument` when no configuration is left, or none
+    /// works, with the first reason; whatever `check` says, and the
     /// driver where it is not a launch that it refuses.
     pub fn tune(
         &self,
@@ -282,6 +283,7 @@ impl<'a> Tuner<'a> {
                     }
                     outcome
                 }
+                Err(error) if *error.kind() == ErrorKind::Unavailable => return Err(error),
                 Err(error) => Outcome::Failed(error),
             };
             trials.push((configuration.clone(), outcome));

@@ -142,8 +142,9 @@ entries! {
         let program = match unsafe { read(image) } {
             Ok(program) => program,
             Err(refused) => {
+                let text = "ptxas fatal   : the software driver runs uLib's own kernels only, and could not read this image as PTX";
                 // SAFETY: the caller passes arrays of `count` entries, and buffers of the sizes given.
-                unsafe { log("ptxas fatal   : the software driver could not read this PTX", count, options, values) };
+                unsafe { log(text, count, options, values) };
                 return Err(refused);
             }
         };
