@@ -14,7 +14,7 @@ use ulib_core::Error;
 use ulib_core::words::{counted, with_article};
 use ulib_device::block::out_of_host_memory;
 
-use crate::args::extracted;
+use crate::args::{attribute, extracted};
 use crate::errors::IntoPyResult;
 
 /// How many items are read between two looks for signals.
@@ -98,7 +98,8 @@ pub(crate) fn is_text(object: &Bound<'_, PyAny>) -> bool {
 /// Refuses a NumPy array of which some elements are masked: what lies behind the mask is no number of the caller's.
 pub(crate) fn refuse_masked(op: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
-    if !object.hasattr(intern!(py, "mask"))? || !object.hasattr(intern!(py, "filled"))? {
+    let has = |name| attribute(object, name).map(|found| found.is_some());
+    if !has(intern!(py, "mask"))? || !has(intern!(py, "filled"))? {
         return Ok(());
     }
     let masked = py

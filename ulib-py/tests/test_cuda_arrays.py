@@ -393,3 +393,36 @@ def test_memory_that_is_shorter_than_its_description_is_named(fake):
         cuda.gpuarray_to_array(array, "C")
     with pytest.raises(cuda.LogicError, match="128 bytes at offset 0 exceed the 64 bytes"):
         cuda.TextureObject(array)
+
+
+def test_garbage_is_collected_where_there_is_no_room_for_an_array(fake):
+    class Cycle:
+        pass
+
+    def garbage():
+        found = Cycle()
+        found.memory, found.itself = cuda.mem_alloc(900_000), found
+
+    cuda.mem_alloc(1)
+    fake("memory_limit 1000000")
+    gc.disable()
+    try:
+        for make in (
+            lambda: cuda.np_to_array(np.zeros((256, 512), np.float32), "C"),
+            lambda: cuda.Array(descriptor(512, 256)),
+            lambda: cuda.MipmappedArray(descriptor(256, 256, 0), 2),
+        ):
+            garbage()
+            make().free()
+    finally:
+        gc.enable()
+        fake("memory_limit none")
+
+
+def test_arrays_of_the_host_that_do_not_fit_say_why(gpu):
+    array = cuda.Array(descriptor(8, 4))
+    for copy, op in ((array.copy_from, "copy_from: source"), (array.copy_to, "copy_to: dest")):
+        with pytest.raises(cuda.LogicError, match=f"^Array.{op} holds Python objects"):
+            copy(np.zeros((4, 8), object))
+        with pytest.raises(cuda.LogicError, match=f"^Array.{op} is not contiguous"):
+            copy(np.zeros((4, 16), np.float32)[:, ::2])

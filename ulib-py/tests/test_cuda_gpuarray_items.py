@@ -1,6 +1,9 @@
 """Items of `uLib.cuda.gpuarray`: views by indices, and what is put into them, against NumPy's."""
 
+import gc
 import random
+import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -144,3 +147,69 @@ def test_memory_at_odd_addresses_is_filled(gpu):
     want = np.zeros(41, np.uint8)
     want[1:] = np.full(10, 1.5, np.float32).view(np.uint8)
     assert same(raw, want)
+
+
+def test_a_view_of_a_view_has_the_owner_as_base(gpu):
+    whole = gpuarray.to_gpu(numbers((4, 5)))
+    for view in (whole[1:][::2], whole.T[2], whole.reshape(20)[3:].view("u1"), whole[None].squeeze().transpose()):
+        assert view.base is whole
+    view = whole
+    for _ in range(20):
+        view = view[:]
+    assert view.base is whole and same(view, whole.get())
+
+
+def test_views_keep_what_was_given_for_the_memory(gpu):
+    want = numbers(6)
+    memory = cuda.to_device(want)
+
+    class Owner:
+        gpudata = int(memory)
+
+    owner = Owner()
+    whole, gone = gpuarray.GPUArray((6,), want.dtype, base=memory, gpudata=owner), weakref.ref(owner)
+    view = whole[1:][::2]
+    assert view.base is whole and whole.base is memory
+    del owner, whole
+    view.base = None
+    gc.collect()
+    assert gone() is not None and same(view, want[1::2])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_types_of_several_numbers_become_axes(gpu, order):
+    for shape, dtype in ((3, "(2,)f4"), ((2, 3), "(4,5)i2"), ((), "(2,)u1"), (0, "(2,)f4"), (2, np.dtype([("a", "(2,)f4")]))):
+        want = np.zeros(shape, dtype, order)
+        for found in (GPUArray(shape, dtype, order=order), gpuarray.empty(shape, dtype, order=order)):
+            assert (found.shape, found.dtype) == (want.shape, want.dtype) and (found.strides == want.strides or not want.size)
+        assert same(gpuarray.zeros(shape, dtype, order=order), want)
+    memory = gpuarray.to_gpu(numbers((3, 4)))
+    found = GPUArray(3, "(2,)f4", gpudata=memory.view("f4"), strides=(16,))
+    assert same(found, memory.view("f4").get()[:, :2])
+    pairs = memory.view("f4").view("(2,)f4")
+    assert same(pairs, memory.view("f4").get().reshape(3, -1, 2))
+
+
+class Copies(np.ndarray):
+    """Whose items and shapes are copies."""
+
+    def __getitem__(self, key):
+        return np.asarray(self)[key].copy()
+
+    def reshape(self, *shape, **more):
+        return np.asarray(self).reshape(*shape, **more).copy()
+
+    def transpose(self, *axes):
+        return np.asarray(self).transpose(*axes).copy()
+
+
+@pytest.mark.parametrize("key", [np.s_[:], np.s_[:, ::2], np.s_[::-1], np.s_[..., ::3]], ids=repr)
+def test_copies_to_arrays_of_other_classes_arrive(gpu, key):
+    want = numbers((3, 4, 30))
+    found = gpuarray.to_gpu(want)[key]
+    for shape in (found.shape, (found.size,)):
+        into = np.full(shape, 77, want.dtype).view(Copies)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert found.get(into) is into
+        assert (np.asarray(into).reshape(found.shape) == want[key]).all()

@@ -174,3 +174,41 @@ def test_launches_know_the_memory_of_an_array_of_an_array(fake):
     array = gpuarray.GPUArray((4,), np.float32, gpudata=gpuarray.zeros(4, np.float32))
     assert isinstance(array.gpudata, cuda.DeviceAllocation)
     assert sent(kernel(".u64 a"), array, size=16) == array.ptr.to_bytes(8, "little")
+
+
+def test_memory_that_its_owner_forbids_to_write_is_refused(gpu):
+    memory = cuda.to_device(np.arange(4, dtype=np.float32))
+    read_only = Named(__cuda_array_interface__={"shape": (4,), "typestr": "<f4", "data": (int(memory), True), "version": 3})
+    with pytest.raises(cuda.LogicError, match="^GPUArray: gpudata is read-only"):
+        gpuarray.GPUArray((4,), np.float32, gpudata=read_only)
+    assert cuda.from_device(memory, 4, np.float32).tolist() == [0, 1, 2, 3]
+
+
+def test_masked_elements_are_no_numbers(gpu):
+    array, good = gpuarray.to_gpu(numbers(4)), numbers(4)
+    masked = np.ma.array(good, mask=[0, 1, 0, 0])
+    for op, call in (
+        ("to_gpu", lambda: gpuarray.to_gpu(masked)),
+        ("to_gpu_async", lambda: gpuarray.to_gpu_async(masked)),
+        ("set", lambda: array.set(masked)),
+        ("get", lambda: array.get(masked)),
+        ("__setitem__", lambda: array.__setitem__(slice(None), masked)),
+        ("to_device", lambda: cuda.to_device(masked)),
+        ("memcpy_htod", lambda: cuda.memcpy_htod(array.gpudata, masked)),
+        ("np_to_array", lambda: cuda.np_to_array(masked.reshape(2, 2), "C")),
+    ):
+        with pytest.raises(ValueError, match=f"^{op}: the array has masked elements; filled"):
+            call()
+    assert same(array, good) and same(gpuarray.to_gpu(np.ma.array(good)), good)
+
+
+@pytest.mark.parametrize("given", [0, "x", 1.5, None, np.zeros(4), Named(gpudata=0)], ids=repr)
+def test_an_allocator_that_gives_no_memory_is_named(gpu, given):
+    for make in (gpuarray.empty, gpuarray.zeros):
+        with pytest.raises(ValueError, match="^GPUArray: allocator gave .* for 16 bytes"):
+            make(4, np.float32, allocator=lambda _: given)
+
+
+def test_types_that_dlpack_has_none_for_name_the_operation(gpu):
+    with pytest.raises(TypeError, match=r"^__dlpack__: .*\|S3"):
+        gpuarray.zeros(3, "S3").__dlpack__()

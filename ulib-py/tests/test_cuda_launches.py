@@ -126,6 +126,20 @@ def test_in_out_and_inout_copy(fake):
         assert back[0] == int(handler.get_device_alloc()) and back[1] == 4
 
 
+@pytest.mark.parametrize("handler", [Out, InOut])
+@pytest.mark.parametrize(
+    "bad",
+    [np.zeros(4, "u8")[::2], np.zeros(2, object), np.frombuffer(bytes(16), "u8"), memoryview(bytes(16))],
+    ids=["gaps", "objects", "read-only", "bytes"],
+)
+def test_what_cannot_be_written_is_refused_before_the_kernel_runs(fake, handler, bad):
+    function, memory = kernel(".u64 a"), cuda.mem_alloc(16)
+    before = fake.count("cuLaunchKernel")
+    with pytest.raises(cuda.LogicError, match=f"^{handler.__name__}: the array (is|holds)"):
+        function(memory, handler(bad), block=(1, 1, 1))
+    assert fake.count("cuLaunchKernel") == before
+
+
 def test_a_handler_of_ones_own(fake):
     function = cuda.module_from_buffer(entry()).get_function("fakecuda_parameters")
     calls = []

@@ -155,3 +155,11 @@ def test_any_call_may_fail_without_a_leak(fake):
         assert fake("live_pinned") - kept <= 1, f"call {nth} of {calls}"
         kept = fake("live_pinned")
     assert failures > calls // 4 and kept <= 3
+
+
+@pytest.mark.parametrize("dtype", ["S3", "U2", "V3", np.dtype([("a", "S2"), ("b", "i4")]), "M8[s]"], ids=str)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_zeros_of_every_type_are_zero_bytes(gpu, dtype, order):
+    like = np.empty((2, 3), dtype, order)
+    for zeros in (cuda.managed_zeros((2, 3), dtype, order), cuda.managed_zeros_like(like)):
+        assert zeros.dtype == like.dtype and zeros.strides == like.strides and zeros.tobytes() == bytes(like.nbytes)

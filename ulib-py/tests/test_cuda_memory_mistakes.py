@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import uLib.cuda.driver as cuda
 import uLib.cuda.tools as tools
+from uLib.cuda import gpuarray
 
 HUGE = 1 << 70
 
@@ -98,6 +99,56 @@ def test_arrays_that_cannot_be_made_name_who_makes_them(gpu):
         ):
             with pytest.raises(error, match=f"^{op}: {words}"):
                 make(*args)
+
+
+def test_dates_are_bytes_like_others(gpu):
+    dates = np.array(["2020-01-01", "2021-02-03"], "M8[s]")
+    mixed = np.ones(2, [("a", "i4"), ("b", "M8[D]")])
+    for given in (dates, mixed, dates[0], np.asfortranarray(np.tile(dates, (3, 1)))):
+        memory = cuda.to_device(given)
+        found = cuda.from_device_like(memory, np.asarray(given))
+        assert found.dtype == given.dtype and (found == given).all()
+
+
+def test_advice_is_whole(gpu):
+    memory, gaps = cuda.mem_alloc(64), np.zeros(8, np.float32)[::2]
+    for call, words in (
+        (lambda: cuda.memcpy_htod(memory, gaps), r"src is not contiguous \(shape \[4\], strides \[8\]\); copy it first: numpy.ascontiguousarray\(src\)"),
+        (lambda: cuda.memcpy_dtoh(gaps, memory), "dest is not contiguous .*; copy to a contiguous array, and from there to this one"),
+        (lambda: cuda.memcpy_dtoh(np.zeros(2, "f4"), gpuarray.zeros(4, "f4")[::2]), r"src is an array with gaps; use one without, such as src.copy\(\)"),
+        (lambda: gpuarray.to_gpu(np.zeros(3, ">f4")), r"kernels cannot read; convert them with a.astype\(a.dtype.newbyteorder\('='\)\)"),
+    ):  # fmt: skip
+        with pytest.raises((cuda.LogicError, TypeError), match=f"{words}$"):
+            call()
+
+
+def test_what_is_known_to_be_wrong_does_not_reach_the_driver(gpu):
+    memory = cuda.mem_alloc(64)
+    address = int(memory)
+    for call, words in (
+        (lambda: cuda.mem_alloc_pitch(16, 3, 5), "mem_alloc_pitch: access_size is 5, expected 4, 8 or 16"),
+        (lambda: cuda.memset_d32(address + 2, 1, 1), f"memset_d32: dest is {address + 2:#x}, expected an address at a multiple of 4 bytes"),
+        (lambda: cuda.memset_d16_async(address + 1, 1, 1), f"memset_d16_async: dest is {address + 1:#x}, .* multiple of 2 bytes"),
+        (lambda: cuda.memset_d2d16(address, 3, 1, 1, 2), "memset_d2d16: pitch is 3, expected a multiple of the 2 bytes"),
+        (lambda: cuda.AlignedHostAllocation(64, 1 << 62), f"AlignedHostAllocation: alignment is {1 << 62}: out of host memory"),
+    ):
+        with pytest.raises(cuda.Error, match=f"^{words}"):
+            call()
+
+
+def test_what_the_driver_refuses_names_the_call_and_the_place(fake):
+    memory, host = cuda.mem_alloc(16), np.zeros(16, np.uint8)
+    for call, words in (
+        (lambda: cuda.memcpy_dtoh(host, 12345), "memcpy_dtoh: src 0x3039"),
+        (lambda: cuda.memcpy_dtoh_async(host, 12345), "memcpy_dtoh_async: src 0x3039"),
+        (lambda: cuda.memcpy_htod(12345, host), "memcpy_htod: dest 0x3039"),
+        (lambda: cuda.memcpy_htod_async(12345, host), "memcpy_htod_async: dest 0x3039"),
+        (lambda: cuda.memcpy_dtod(memory, 12345, 4), f"memcpy_dtod: src 0x3039, dest {int(memory):#x}"),
+        (lambda: cuda.memset_d8(12345, 0, 1), "memset_d8: dest 0x3039"),
+    ):
+        with pytest.raises(cuda.LogicError, match=f"^{words}: cuMem.*CUDA_ERROR_INVALID_VALUE") as raised:
+            call()
+        assert raised.value.code == 1
 
 
 def test_a_copy_takes_arrays_only_where_it_says_so(gpu):

@@ -74,7 +74,8 @@ def in_device_order(op: str, dtype: numpy.dtype[Any]) -> numpy.dtype[Any]:
     """A type whose bytes are in the order that devices have."""
     if not dtype.isnative:
         raise TypeError(
-            f"{op}: elements of {dtype!r} are in the other byte order, which kernels cannot read; astype(dtype.newbyteorder('='))"
+            f"{op}: elements of {dtype!r} are in the other byte order, which kernels cannot read; "
+            "convert them with a.astype(a.dtype.newbyteorder('='))"
         )
     return dtype
 

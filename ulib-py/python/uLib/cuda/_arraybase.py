@@ -10,10 +10,11 @@ import numpy
 from numpy.typing import DTypeLike
 
 from . import _layout
-from ._arguments import function, in_device_order, integers
+from ._arguments import function, in_device_order, integers, shown
+from ._errors import LogicError
 from ._layout import Flags
 from ._memory import _dtype, _order, _shape
-from ._native import mem_alloc
+from ._native import gpudata_address, mem_alloc
 from ._transfers import ALLOCATIONS, Place
 from ._unfinished import NoArithmetic
 
@@ -29,8 +30,15 @@ def _kind(op: str, dtype: DTypeLike) -> numpy.dtype[Any]:
 
 def _allocated(allocator: Allocator, nbytes: int) -> Any:
     memory = function("GPUArray", "allocator", allocator)(nbytes)
-    if memory is None or (isinstance(memory, ALLOCATIONS) and memory.size < nbytes):
-        raise ValueError(f"GPUArray: allocator gave {memory!r} for {nbytes} bytes")
+    if isinstance(memory, ALLOCATIONS):
+        enough = memory.size >= nbytes
+    else:
+        try:
+            enough = gpudata_address(memory)[0] != 0
+        except (TypeError, LogicError) as error:
+            raise ValueError(f"GPUArray: allocator gave {shown(memory)} for {nbytes} bytes, which is no device memory") from error
+    if not enough:
+        raise ValueError(f"GPUArray: allocator gave {shown(memory)} for {nbytes} bytes")
     return memory
 
 
@@ -38,6 +46,8 @@ class ArrayBase(NoArithmetic):
     """Shape, type and memory of ``GPUArray``."""
 
     __array_priority__ = 100
+    dtype: numpy.dtype[Any]
+    _is_view = False
 
     def __init__(
         self,
@@ -49,14 +59,15 @@ class ArrayBase(NoArithmetic):
         strides: Sequence[int] | None = None,
         order: str = "C",
     ) -> None:
-        self.shape = _shape("GPUArray", shape)
-        self.dtype: numpy.dtype[Any] = _kind("GPUArray", dtype)
+        lengths, kind = _shape("GPUArray", shape), _kind("GPUArray", dtype)
+        self.shape, self.dtype = lengths + kind.shape, kind.base
         if strides is None:
             self.strides = _layout.packed_strides(self.shape, self.dtype.itemsize, _order("GPUArray", order))
         else:
-            self.strides = integers("GPUArray", "strides", strides)
-            if len(self.strides) != len(self.shape):
-                raise ValueError(f"GPUArray: strides {self.strides} of {len(self.strides)} axes, of an array of shape {self.shape}")
+            steps = integers("GPUArray", "strides", strides)
+            if len(steps) != len(lengths):
+                raise ValueError(f"GPUArray: strides {steps} of {len(steps)} axes, of an array of shape {lengths}")
+            self.strides = steps + _layout.packed_strides(kind.shape, self.dtype.itemsize, "C")
         self.allocator = allocator
         self.base = base
         low, high = _layout.span(self.shape, self.strides, self.dtype.itemsize)
@@ -84,13 +95,15 @@ class ArrayBase(NoArithmetic):
     def _of(
         cls, source: Self, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: numpy.dtype[Any]
     ) -> Self:
-        """An array of the memory of ``source``, from ``offset`` bytes behind its first element on."""
+        """An array of the memory of ``source``, from ``offset`` bytes behind its first element on: its ``base`` is the array that
+        has the memory, however many views are between."""
         found = cls.__new__(cls)
-        found.shape, found.strides, found.dtype = shape, strides, dtype
-        found.allocator, found.base = source.allocator, source
+        found.shape, found.dtype = shape + dtype.shape, dtype.base
+        found.strides = strides + _layout.packed_strides(dtype.shape, found.dtype.itemsize, "C")
+        found.allocator, found.base, found._is_view = source.allocator, source.base if source._is_view else source, True
         place = source._place
         empty = 0 in shape or dtype.itemsize == 0
-        found._place = None if place is None or empty else Place(place.memory, place.offset + offset)
+        found._place = None if place is None or empty else Place(place.memory, place.offset + offset, place.owner)
         return found
 
     @property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ._arguments import element, in_device_order, integer, shown
 from ._enums import array3d_flags, array_format
 from ._errors import LogicError
-from ._native import Array, described
+from ._native import Array, described, refuse_masked
 
 if TYPE_CHECKING:
     import numpy
@@ -118,9 +118,10 @@ def _sizes(op: str, shape: tuple[int, ...], order: str, axes: tuple[int, ...]) -
     return shape if order == "C" else shape[::-1]
 
 
-def _packed(ary: ArrayLike, order: str) -> NDArray[Any]:
+def _packed(op: str, ary: ArrayLike, order: str) -> NDArray[Any]:
     import numpy
 
+    refuse_masked(op, ary)
     return numpy.asarray(ary, order="C" if order == "C" else "F")
 
 
@@ -132,7 +133,7 @@ def matrix_to_array(matrix: ArrayLike, order: str, allow_double_hack: bool = Fal
     import numpy
 
     op = "matrix_to_array"
-    packed = _packed(matrix, order)
+    packed = _packed(op, matrix, order)
     height, width = _sizes(op, packed.shape, order, (2,))
     descr = ArrayDescriptor()
     descr.width, descr.height = width, height
@@ -149,7 +150,7 @@ def make_multichannel_2d_array(ndarray: ArrayLike, order: str) -> Array:
     """An array of rows whose texels have channels: of shape (height, width, channels) with ``order`` "C", (channels, width,
     height) with "F"."""
     op = "make_multichannel_2d_array"
-    packed = _packed(ndarray, order)
+    packed = _packed(op, ndarray, order)
     height, width, channels = _sizes(op, packed.shape, order, (3,))
     descr = ArrayDescriptor()
     descr.width, descr.height, descr.num_channels = width, height, channels
@@ -182,8 +183,9 @@ def np_to_array(nparray: ArrayLike, order: str, allowSurfaceBind: bool = False) 
     float64 and complex64 are read in a kernel as two integers, complex128 as four. With ``allowSurfaceBind`` kernels may write
     it through a surface; one of two axes is then a single layer.
     """
-    packed = _packed(nparray, order)
-    array = _array_for("np_to_array", packed.shape, packed.dtype, order, allowSurfaceBind)
+    op = "np_to_array"
+    packed = _packed(op, nparray, order)
+    array = _array_for(op, packed.shape, packed.dtype, order, allowSurfaceBind)
     array.copy_from(packed)
     return array
 

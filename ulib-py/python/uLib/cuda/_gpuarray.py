@@ -16,7 +16,7 @@ from ._arrays import _texel
 from ._enums import TRSF_READ_AS_INTEGER
 from ._layout import Plan
 from ._memory import _order, pagelocked_empty
-from ._native import described, mem_alloc
+from ._native import described, mem_alloc, refuse_masked
 from ._textures import TextureReference
 from ._transfers import Place
 
@@ -35,7 +35,7 @@ class GPUArray(ArrayBase):
         order: "C" or "F", where no strides are given.
 
     Indexing, ``reshape``, ``view``, ``transpose`` and ``squeeze`` give arrays of the same memory, which they keep alive. An array
-    of size 0 has no memory: its ``gpudata`` is None, and ``ptr`` 0.
+    of size 0 has no memory: its ``gpudata`` is None, and ``ptr`` 0. Memory that its owner says is read-only is refused.
     """
 
     __module__ = "uLib.cuda.gpuarray"
@@ -102,6 +102,7 @@ class GPUArray(ArrayBase):
         not waited for; only arrays in page-locked memory are then copied beside the host. A copy from another array of the device
         is never waited for.
         """
+        refuse_masked("set", ary)
         given = ary if isinstance(ary, GPUArray) else numpy.asarray(ary)
         if given.dtype != self.dtype:
             raise TypeError(f"set: an array of {given.dtype} into one of {self.dtype}")
@@ -137,13 +138,16 @@ class GPUArray(ArrayBase):
             raise ValueError(f"get: {self.shape} of {self.dtype} into an array of {ary.shape} of {ary.dtype}")
         if ary is not None and not ary.flags.writeable:
             raise ValueError("get: the array is read-only")
+        refuse_masked("get", ary)
+        # Subclasses may understand indices and shapes in another way.
+        into = None if ary is None else ary.view(numpy.ndarray)
         plan = self._plan()
         place = self._lowest(plan)
-        if ary is not None and ary.shape == self.shape and plan.fits(_transfers.strides_of(ary)):
+        if ary is not None and into is not None and into.shape == self.shape and plan.fits(_transfers.strides_of(into)):
             if place is not None:
-                _transfers.download(plan.there(ary), place, plan, stream, async_)
+                _transfers.download(plan.there(into), place, plan, stream, async_)
             return ary
-        later = async_ and ary is None
+        later = async_ and into is None
         if pagelocked or later:
             packed = pagelocked_empty(plan.shape, self.dtype)
         else:
@@ -151,11 +155,11 @@ class GPUArray(ArrayBase):
         if place is not None:
             _transfers.download(packed, place, plan, stream, later)
         found: NDArray[Any] = plan.back(packed)
-        if ary is None:
+        if ary is None or into is None:
             return found if later or not plan.flipped else found.copy(order="K")
-        if ary.shape != self.shape:
-            warnings.warn(f"get: an array of shape {self.shape} into one of shape {ary.shape}", stacklevel=2)
-        ary[...] = found.reshape(ary.shape)
+        if into.shape != self.shape:
+            warnings.warn(f"get: an array of shape {self.shape} into one of shape {into.shape}", stacklevel=2)
+        into[...] = found.reshape(into.shape)
         return ary
 
     def get_async(self, stream: Any = None, ary: NDArray[Any] | None = None) -> NDArray[Any]:
@@ -241,6 +245,7 @@ class GPUArray(ArrayBase):
                 chosen._take(value, None)
                 return
             value = value.get()
+        refuse_masked("__setitem__", value)
         if numpy.ndim(value) == 0:
             chosen.fill(value)
             return

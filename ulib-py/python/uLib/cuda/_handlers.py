@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._errors import LogicError
 from ._memory import allocated_for
-from ._native import DeviceAllocation, memcpy_dtoh, memcpy_dtoh_async, memcpy_htod, memcpy_htod_async
+from ._native import DeviceAllocation, check_written, memcpy_dtoh, memcpy_dtoh_async, memcpy_htod, memcpy_htod_async
 
 __all__ = ["ArgumentHandler", "In", "InOut", "Out"]
 
@@ -28,15 +27,17 @@ class ArgumentHandler:
     def get_device_alloc(self) -> DeviceAllocation:
         """The place on the device, made when it is first asked for."""
         if self.dev_alloc is None:
-            if self._writes and not getattr(getattr(self.array, "flags", None), "writeable", True):
-                raise LogicError(f"{type(self).__name__}: the array is read-only")
             dtype = getattr(self.array, "dtype", None)
             if not getattr(dtype, "isnative", True):
                 raise TypeError(
                     f"{type(self).__name__}: an array of dtype {dtype}, whose bytes are in the other order than the device's: "
                     "a.astype(a.dtype.newbyteorder('=')) turns them round"
                 )
-            self.dev_alloc = allocated_for(type(self).__name__, self.array)
+            allocation = allocated_for(type(self).__name__, self.array)
+            if self._writes:
+                # Not only once the kernel has run.
+                check_written(type(self).__name__, "the array", self.array)
+            self.dev_alloc = allocation
         return self.dev_alloc
 
     def pre_call(self, stream: Any) -> None:

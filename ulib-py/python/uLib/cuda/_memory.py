@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import ctypes
 import math
 import operator
 import os
@@ -26,6 +27,7 @@ from ._native import (
     mem_alloc,
     memcpy_dtoh,
     memcpy_htod,
+    refuse_masked,
 )
 
 if TYPE_CHECKING:
@@ -88,12 +90,16 @@ def allocated_for(op: str, ary: Any) -> DeviceAllocation:
 
 def to_device(bf_obj: Any) -> DeviceAllocation:
     """A copy on the device of the bytes of ``bf_obj``, anything contiguous with a buffer."""
+    refuse_masked("to_device", bf_obj)
     try:
-        view = memoryview(bf_obj)
+        nbytes = memoryview(bf_obj).nbytes
     except TypeError as error:
         raise TypeError(f"to_device: {type(bf_obj).__name__} has no buffer of bytes") from error
-    allocation = mem_alloc(max(1, view.nbytes))
-    memcpy_htod(allocation, view)
+    except ValueError:
+        # Types that buffers have no letter for, such as dates.
+        nbytes = bf_obj.nbytes
+    allocation = mem_alloc(max(1, nbytes))
+    memcpy_htod(allocation, bf_obj)
     return allocation
 
 
@@ -213,7 +219,9 @@ def managed_zeros(shape: _Shape, dtype: DTypeLike, order: _Order = "C", mem_flag
 def _zeroed(array: NDArray[Any]) -> NDArray[Any]:
     if os.environ.get("ULIB_MANAGED_GUARD") == "1":
         Context.synchronize()
-    array.fill(0)
+    if array.nbytes:
+        # The bytes: zero is a letter to types of text.
+        ctypes.memset(array.ctypes.data, 0, array.nbytes)
     return array
 
 

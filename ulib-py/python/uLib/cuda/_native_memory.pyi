@@ -24,6 +24,7 @@ __all__ = [
     "RegisteredHostMemory",
     "StreamMemoryPool",
     "bitlog2",
+    "check_written",
     "dlpack_device",
     "dlpack_export",
     "dlpack_import",
@@ -54,6 +55,7 @@ __all__ = [
     "memset_d32_async",
     "memset_d8",
     "memset_d8_async",
+    "refuse_masked",
 ]
 
 @disjoint_base
@@ -86,6 +88,8 @@ def dlpack_export(
     copied: bool,
 ) -> Any: ...
 def described(op: str, object: Any) -> tuple[int, bool, tuple[int, ...], tuple[int, ...], str, int, int | None] | None: ...
+def refuse_masked(op: str, object: Any) -> None: ...
+def check_written(op: str, what: str, object: Any) -> None: ...
 def gpudata_address(gpudata: Any) -> tuple[int, int | None]: ...
 def dlpack_import(object: Any) -> tuple[DeviceAllocation | None, int, list[int], list[int], str, bool]: ...
 def mem_alloc(bytes: int) -> DeviceAllocation: ...

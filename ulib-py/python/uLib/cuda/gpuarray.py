@@ -14,7 +14,7 @@ from ._arguments import converted, instance, integer, integers, shown
 from ._arraybase import Allocator, _kind
 from ._gpuarray import GPUArray
 from ._memory import _shape
-from ._native import Context, Device, mem_alloc
+from ._native import Context, Device, mem_alloc, refuse_masked
 from ._occupancy import DeviceData
 from ._vec import vec
 
@@ -54,6 +54,7 @@ def to_gpu_async(ary: Any, allocator: Allocator = mem_alloc, stream: Any = None)
 
 
 def _uploaded(op: str, ary: Any, allocator: Allocator, async_: bool, stream: Any) -> GPUArray:
+    refuse_masked(op, ary)
     given = numpy.asarray(ary)
     found = _alike(op, given, None, "K", allocator)
     found.set(given, async_=async_, stream=stream)

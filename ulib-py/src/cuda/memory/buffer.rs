@@ -7,16 +7,19 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use ulib_core::{DType, Layout};
 use ulib_device::DeviceBytes;
 
-use crate::args::caused;
+use crate::args::{attribute, caused};
 use crate::cell::drop_detached;
 use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::interop::buffer::{Memory, fill, release};
+use crate::items::refuse_masked;
 use crate::source::Desc;
 
 /// A buffer of an object, given back when this is dropped.
@@ -75,6 +78,22 @@ impl Drop for Buffer {
     }
 }
 
+/// The buffer of an array of NumPy whose type buffers have no letter for, such as that of dates: of its elements as bytes.
+fn of_bytes(object: &Bound<'_, PyAny>, error: PyErr) -> PyResult<Buffer> {
+    let py = object.py();
+    if error.is_instance_of::<PyTypeError>(py) {
+        return Err(error);
+    }
+    let itemsize = match attribute(object, intern!(py, "dtype"))? {
+        Some(dtype) if !dtype.getattr(intern!(py, "hasobject"))?.is_truthy()? => {
+            dtype.getattr(intern!(py, "itemsize"))?
+        }
+        _ => return Err(error),
+    };
+    let bytes = object.call_method1(intern!(py, "view"), (format!("V{itemsize}"),))?;
+    Buffer::of(&bytes)
+}
+
 /// The contiguous bytes of an object with a buffer, which the buffer keeps where they are.
 pub(crate) struct HostBytes {
     buffer: Buffer,
@@ -82,8 +101,28 @@ pub(crate) struct HostBytes {
 
 impl HostBytes {
     /// Those of `object`, in C or Fortran order.
-    pub(crate) fn of(op: &'static str, what: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let buffer = Buffer::of(object).map_err(|error| {
+    pub(crate) fn of(op: &str, what: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::packed(op, what, object, || {
+            format!("copy it first: numpy.ascontiguousarray({what})")
+        })
+    }
+
+    /// Whether `object` has a buffer, whatever is in it.
+    pub(crate) fn are_in(object: &Bound<'_, PyAny>) -> bool {
+        // SAFETY: attached; only asks the type.
+        unsafe { ffi::PyObject_CheckBuffer(object.as_ptr()) != 0 }
+    }
+
+    /// Those of `object`; where it is not contiguous, the message ends with `advice`.
+    fn packed(
+        op: &str,
+        what: &str,
+        object: &Bound<'_, PyAny>,
+        advice: impl FnOnce() -> String,
+    ) -> PyResult<Self> {
+        refuse_masked(op, object)?;
+        let buffer = Buffer::of(object).or_else(|error| of_bytes(object, error));
+        let buffer = buffer.map_err(|error| {
             caused(object.py(), error, |_| {
                 let found = object.get_type();
                 logic(format!(
@@ -98,21 +137,20 @@ impl HostBytes {
         }
         if !buffer.is_contiguous() {
             return Err(logic(format!(
-                "{op}: {what} is not contiguous (shape {:?}, strides {:?}); a packed copy is",
+                "{op}: {what} is not contiguous (shape {:?}, strides {:?}); {}",
                 buffer.axes(buffer.0.shape),
-                buffer.axes(buffer.0.strides)
+                buffer.axes(buffer.0.strides),
+                advice()
             )));
         }
         Ok(Self { buffer })
     }
 
     /// Those of `object`, to be written.
-    pub(crate) fn writable(
-        op: &'static str,
-        what: &str,
-        object: &Bound<'_, PyAny>,
-    ) -> PyResult<Self> {
-        let bytes = Self::of(op, what, object)?;
+    pub(crate) fn writable(op: &str, what: &str, object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let bytes = Self::packed(op, what, object, || {
+            "copy to a contiguous array, and from there to this one".to_owned()
+        })?;
         if bytes.is_read_only() {
             return Err(logic(format!("{op}: {what} is read-only")));
         }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
+use ulib_core::{Error, ErrorKind};
 use ulib_device::Access;
 use ulib_device::copy::raw;
 
@@ -25,6 +26,14 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(memcpy_dtod_async, module)?)
 }
 
+/// The error as one of `op`; what the driver says with the place that it was about.
+pub(super) fn named(error: Error, op: &'static str, what: &str, pointer: &Pointer) -> Error {
+    match error.kind() {
+        ErrorKind::Driver { .. } => error.context(format!("{op}: {what} {:#x}", pointer.address())),
+        _ => error.of_op(op),
+    }
+}
+
 /// Copies the bytes of ``src``, anything contiguous with a buffer, to the device memory ``dest``. Returns when they are there.
 #[pyfunction]
 fn memcpy_htod(dest: &Bound<'_, PyAny>, src: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -37,8 +46,10 @@ fn memcpy_htod(dest: &Bound<'_, PyAny>, src: &Bound<'_, PyAny>) -> PyResult<()> 
     let (start, len) = (HostPtr(from.ptr()), from.len());
     // SAFETY: the buffer keeps its bytes there until it is dropped, below.
     let work = || unsafe { transfer::upload(&to, start.get(), len) };
-    let done = dest.py().detach(work);
-    done.map_err(|error| error.of_op(OP)).cuda()?;
+    let outcome = dest.py().detach(work);
+    outcome
+        .map_err(|error| named(error, OP, "dest", &to))
+        .cuda()?;
     pending::let_go(dest.py());
     Ok(())
 }
@@ -69,7 +80,8 @@ fn memcpy_htod_async(
             // SAFETY: the buffer is kept until the copy has run; the driver checks the address, and the memory of an
             // allocation of ours outlives the work that is queued on it.
             unsafe { raw::upload(to.address(), start.get(), len, &stream) }
-        })?;
+        })
+        .map_err(|error| named(error, OP, "dest", &to))?;
         pending::mark(&stream)
     });
     pending::keep(py, queued.cuda()?, keeper);
@@ -89,8 +101,10 @@ fn memcpy_dtoh(dest: &Bound<'_, PyAny>, src: &Bound<'_, PyAny>) -> PyResult<()> 
     let (start, len) = (HostPtr(to.ptr()), to.len());
     // SAFETY: the buffer keeps its bytes there until it is dropped, below.
     let work = || unsafe { transfer::download(start.get(), &from, len) };
-    let done = dest.py().detach(work);
-    done.map_err(|error| error.of_op(OP)).cuda()?;
+    let outcome = dest.py().detach(work);
+    outcome
+        .map_err(|error| named(error, OP, "src", &from))
+        .cuda()?;
     pending::let_go(dest.py());
     Ok(())
 }
@@ -120,7 +134,8 @@ fn memcpy_dtoh_async(
         transfer::queue(&from, Access::Read, &stream, || {
             // SAFETY: as in `memcpy_htod_async`.
             unsafe { raw::download(start.get(), from.address(), len, &stream) }
-        })?;
+        })
+        .map_err(|error| named(error, OP, "src", &from))?;
         pending::mark(&stream)
     });
     pending::keep(py, queued.cuda()?, keeper);
@@ -148,6 +163,7 @@ fn dtod(
                 // SAFETY: as in `memcpy_htod_async`, for both sides.
                 unsafe { raw::copy(to.address(), from.address(), size, &stream) }
             })
+            .map_err(|error| named(error, op, &format!("src {:#x}, dest", from.address()), &to))
         })
         .cuda()
 }

@@ -105,7 +105,7 @@ pub(super) fn size_of(op: &'static str, what: &str, bytes: impl Into<Whole>) -> 
 }
 
 /// Calls `attempt`; where there is no room, collects Python's garbage, in which allocations may be, and tries again.
-pub(super) fn after_collecting<R: Send>(
+pub(crate) fn after_collecting<R: Send>(
     py: Python<'_>,
     attempt: impl Fn() -> Result<R> + Send + Sync,
 ) -> PyResult<R> {
@@ -148,6 +148,11 @@ pub(super) fn mem_alloc_pitch(
     const OP: &str = "mem_alloc_pitch";
     let (width, height) = (fitting(OP, "width", width)?, fitting(OP, "height", height)?);
     let access_size = fitting(OP, "access_size", access_size)?;
+    if !matches!(access_size, 4 | 8 | 16) {
+        return Err(logic(format!(
+            "{OP}: access_size is {access_size}, expected 4, 8 or 16"
+        )));
+    }
     let (made, pitch) = after_collecting(py, || {
         DriverResource::shared(&current::device()?).allocate_pitched(width, height, access_size)
     })?;

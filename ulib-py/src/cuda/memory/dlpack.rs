@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
-use ulib_core::{DType, Error, Layout, Result};
+use ulib_core::{Context, DType, Error, Layout, Result};
 use ulib_device::{Access, Device, DeviceBytes, Stream};
 
 use super::device::{CLASS, DeviceAllocation};
@@ -48,7 +48,7 @@ fn placed(
     strides: &[isize],
     typestr: &str,
 ) -> Result<(u64, DType, Layout)> {
-    let dtype = DType::from_typestr(typestr)?;
+    let dtype = DType::from_typestr(typestr).context("__dlpack__")?;
     let strides = foreign::in_elements(strides, dtype)?;
     let (start, layout) = foreign::place(address, shape, Some(strides), dtype)?;
     Ok((start, dtype, layout))

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use ulib_device::Access;
 use ulib_device::copy::raw::{self, Element};
 
+use super::copies::named;
 use super::on::On;
 use super::pointer::Pointer;
 use super::transfer;
@@ -49,6 +50,19 @@ fn fill(
         .pitch
         .checked_mul(rows.height - 1)
         .ok_or_else(too_large)?;
+    let size = element.size();
+    if rows.height > 1 && !rows.pitch.is_multiple_of(size) {
+        return Err(logic(format!(
+            "{op}: pitch is {}, expected a multiple of the {size} bytes of an element",
+            rows.pitch
+        )));
+    }
+    if !to.address().is_multiple_of(size as u64) {
+        return Err(logic(format!(
+            "{op}: dest is {:#x}, expected an address at a multiple of {size} bytes",
+            to.address()
+        )));
+    }
     to.check(op, "dest", before.checked_add(row).ok_or_else(too_large)?)?;
     let on = On::of(op, stream)?;
     dest.py()
@@ -65,6 +79,7 @@ fn fill(
                     }
                 }
             })
+            .map_err(|error| named(error, op, "dest", &to))
         })
         .cuda()
 }

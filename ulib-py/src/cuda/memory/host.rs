@@ -12,6 +12,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
+use ulib_core::Context;
 use ulib_device::block::out_of_host_memory;
 use ulib_device::pinned::{HostBlock, HostFlags, HostMemory, Registration, device_pointer};
 
@@ -279,7 +280,10 @@ impl Aligned {
         })?;
         // SAFETY: the layout is of at least one byte.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) });
-        let start = start.ok_or_else(|| out_of_host_memory(len as u64)).cuda()?;
+        let start = start
+            .ok_or_else(|| out_of_host_memory(len as u64))
+            .with_context(|| format!("AlignedHostAllocation: alignment is {alignment}"))
+            .cuda()?;
         Ok(Self { start, layout })
     }
 }

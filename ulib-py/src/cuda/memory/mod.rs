@@ -6,7 +6,7 @@
 
 pub(super) mod buffer;
 mod copies;
-mod device;
+pub(super) mod device;
 mod dlpack;
 mod fills;
 mod host;

@@ -228,7 +228,7 @@ impl Pointer {
         };
         if !array.is_packed() {
             return Err(logic(format!(
-                "{op}: {what} is an array with gaps; a packed copy is none"
+                "{op}: {what} is an array with gaps; use one without, such as {what}.copy()"
             )));
         }
         Ok(Some(Self {

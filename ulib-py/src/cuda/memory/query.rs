@@ -4,13 +4,17 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use ulib_device::memory::{PointerInfo, PointerKind, address_range};
 
+use super::buffer::HostBytes;
 use super::pointer::Pointer;
 use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::interop::described::{Described, Reader, Row};
+use crate::items;
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(described, module)?)?;
     module.add_function(wrap_pyfunction!(gpudata_address, module)?)?;
+    module.add_function(wrap_pyfunction!(check_written, module)?)?;
+    module.add_function(wrap_pyfunction!(refuse_masked, module)?)?;
     module.add_function(wrap_pyfunction!(mem_get_address_range, module)?)?;
     module.add_function(wrap_pyfunction!(mem_get_pointer_attributes, module)?)
 }
@@ -29,8 +33,20 @@ fn described<'py>(op: &str, object: &Bound<'py, PyAny>) -> PyResult<Option<Row<'
 /// The address that the ``gpudata`` of a ``GPUArray`` stands for, and the stream on which its producer works, where it says so.
 #[pyfunction]
 fn gpudata_address(gpudata: &Bound<'_, PyAny>) -> PyResult<(u64, Option<usize>)> {
-    let pointer = Pointer::of("GPUArray", "gpudata", gpudata)?;
+    let pointer = Pointer::to_write("GPUArray", "gpudata", gpudata)?;
     Ok((pointer.address(), pointer.after()))
+}
+
+/// Refuses an array of the host to which nothing can be copied, as a copy would.
+#[pyfunction]
+fn check_written(op: &str, what: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
+    HostBytes::writable(op, what, object).map(drop)
+}
+
+/// Refuses an array of which some elements are masked.
+#[pyfunction]
+fn refuse_masked(op: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
+    items::refuse_masked(op, object)
 }
 
 /// Start and length in bytes of the allocation in which ``ptr`` lies.

@@ -8,11 +8,11 @@ use ulib_device::texture::Array;
 
 use super::given::{count, described, descriptor};
 use super::held::Held;
-use crate::args::attempted;
 use crate::cuda::arguments::Whole;
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::cuda::memory::buffer::{HostBytes, HostPtr};
+use crate::cuda::memory::device::after_collecting;
 use crate::cuda::memory::on::On;
 use crate::cuda::memory::pointer::Pointer;
 use crate::cuda::memory::transfer::bytes;
@@ -81,8 +81,8 @@ impl PyArray {
     #[new]
     fn new(py: Python<'_>, descr: &Bound<'_, PyAny>) -> PyResult<Self> {
         let wanted = descriptor(CLASS, descr)?;
-        let made = py.detach(|| Array::new(&current::device()?, wanted));
-        Ok(Self::of(made.cuda()?))
+        let made = after_collecting(py, || Array::new(&current::device()?, wanted))?;
+        Ok(Self::of(made))
     }
 
     /// Frees the array as soon as no texture, surface or graph needs it. A second time is a ``LogicError``.
@@ -145,7 +145,8 @@ impl PyArray {
             let stream = on.stream(OP, array.device())?;
             copy_to_array(&array, [0; 3], from, pitch, whole, &stream)
         };
-        if let Some(host) = attempted(py, HostBytes::of(OP, "source", source))? {
+        if HostBytes::are_in(source) {
+            let host = HostBytes::of(OP, "source", source)?;
             let host = slice(&host);
             return py.detach(|| fill(Source::Host(host))).cuda();
         }
@@ -178,7 +179,7 @@ impl PyArray {
             let stream = on.stream(OP, array.device())?;
             copy_from_array(to, pitch, &array, [0; 3], whole, &stream)
         };
-        if attempted(py, HostBytes::of(OP, "dest", dest))?.is_some() {
+        if HostBytes::are_in(dest) {
             let host = HostBytes::writable(OP, "dest", dest)?;
             let (start, len) = (HostPtr(host.ptr()), host.len());
             return py

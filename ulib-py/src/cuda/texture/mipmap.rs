@@ -10,6 +10,7 @@ use super::held::Held;
 use crate::cuda::arguments::Whole;
 use crate::cuda::current;
 use crate::cuda::errors::IntoCudaResult;
+use crate::cuda::memory::device::after_collecting;
 
 /// An array at several resolutions, made from an ``ArrayDescriptor3D`` of the largest: each level is an ``Array`` half as large as the
 /// one before, to be filled one by one.
@@ -31,8 +32,10 @@ impl PyMipmappedArray {
     fn new(py: Python<'_>, descr: &Bound<'_, PyAny>, levels: Whole) -> PyResult<Self> {
         let wanted = descriptor(CLASS, descr)?;
         let levels = small(CLASS, "levels", count(CLASS, "levels", levels)?)?;
-        let made = py.detach(|| MipmappedArray::new(&current::device()?, wanted, levels));
-        Ok(Self(Held::new(made.cuda()?)))
+        let made = after_collecting(py, || {
+            MipmappedArray::new(&current::device()?, wanted, levels)
+        })?;
+        Ok(Self(Held::new(made)))
     }
 
     /// Frees it as soon as no level and no texture needs it. A second time is a ``LogicError``.
