@@ -91,36 +91,19 @@ def main():
         volume.PreferredDevice = "Device"
         print(f"volume {volume.GetDataLocation()}")
         index = volume.GetDims()[2] // 2 if arguments.index is None else arguments.index
-        picture = drawn(context, volume, index, arguments.window, colour)
+        picture = drawn(context, coloured(context, volume, index, arguments.window, colour))
     arguments.out.write_bytes(png(picture))
     print(f"slice {index} along z, {picture.shape[1]} x {picture.shape[0]} pixels, in {arguments.out}")
     return None
 
 
-def drawn(context, volume, index, window, colour):
-    """The pixels of a slice, y up: (height, width, 3)."""
+def coloured(context, volume, index, window, colour):
+    """A texture of OpenGL's with the colours of a slice, which the device has written."""
     width, height, slices = volume.GetDims()
     if not 0 <= index < slices:
         sys.exit(f"04_slice_in_opengl.py: there is no slice {index}, only 0 to {slices - 1}")
-    texture = context.texture((width, height), 4)
-    # Pixels are voxels, not something between them.
-    texture.filter = (context.NEAREST, context.NEAREST)
-    coloured(volume, index, window, texture, colour)
-    target = context.simple_framebuffer((ZOOM * width, ZOOM * height), 3)
-    target.use()
-    texture.use(0)
-    target.clear()
-    context.vertex_array(context.program(vertex_shader=VERTICES, fragment_shader=PIXELS), []).render(context.TRIANGLES, vertices=3)
-    if context.error != "GL_NO_ERROR":
-        sys.exit(f"04_slice_in_opengl.py: OpenGL reports {context.error}")
-    # The rows of OpenGL's pictures go up, those of files down.
-    return np.frombuffer(target.read(components=3, alignment=1), np.uint8).reshape(ZOOM * height, ZOOM * width, 3)[::-1]
-
-
-def coloured(volume, index, window, texture, colour):
-    """Colours a slice into a texture of OpenGL's, both on the device."""
     low, high = (volume.Min(), volume.Max()) if window is None else window
-    width, height, _ = volume.GetDims()
+    texture = context.texture((width, height), 4)
     registered = gl.RegisteredImage(texture.glo, TEXTURE_2D, cuda.graphics_register_flags.SURFACE_LDST)
     # While it is mapped the texture is the device's, and while the view lives the voxels stay where they are.
     with registered.map() as mapping, volume.Grid().DeviceView() as voxels:
@@ -133,6 +116,23 @@ def coloured(volume, index, window, texture, colour):
             block=(16, 16, 1), grid=(-(-width // 16), -(-height // 16)),
         )  # fmt: skip
     registered.unregister()
+    return texture
+
+
+def drawn(context, texture):
+    """The pixels of a texture, each texel as a square of them, y up: (height, width, 3)."""
+    width, height = ZOOM * texture.width, ZOOM * texture.height
+    # Pixels are voxels, not something between them.
+    texture.filter = (context.NEAREST, context.NEAREST)
+    target = context.simple_framebuffer((width, height), 3)
+    target.use()
+    texture.use(0)
+    target.clear()
+    context.vertex_array(context.program(vertex_shader=VERTICES, fragment_shader=PIXELS), []).render(context.TRIANGLES, vertices=3)
+    if context.error != "GL_NO_ERROR":
+        sys.exit(f"04_slice_in_opengl.py: OpenGL reports {context.error}")
+    # The rows of OpenGL's pictures go up, those of files down.
+    return np.frombuffer(target.read(components=3, alignment=1), np.uint8).reshape(height, width, 3)[::-1]
 
 
 def phantom():
