@@ -220,6 +220,20 @@ def test_the_host_is_not_called_before_the_work_is_done(fake):
     assert done.wait(20)
 
 
+def test_a_stream_is_synchronised_before_its_callback_is_over(gpu):
+    stream, go_on, done = cuda.Stream(1), threading.Event(), threading.Event()
+
+    def callback():
+        go_on.wait(60)
+        done.set()
+
+    stream.add_callback(callback)
+    stream.synchronize()
+    assert stream.is_done() and not done.is_set()
+    go_on.set()
+    assert done.wait(60)
+
+
 def test_what_a_callback_raises_is_reported(gpu, monkeypatch):
     raised, done = [], threading.Event()
 

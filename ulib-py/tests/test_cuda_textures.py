@@ -5,6 +5,7 @@ import operator
 
 import numpy as np
 import pytest
+import uLib
 import uLib.cuda.driver as cuda
 from device_arrays import plane
 
@@ -177,3 +178,35 @@ def test_views_of_arrays(gpu):
         cuda.TextureObject(levels, view_levels=(0, 4))
     with pytest.raises(cuda.LogicError, match="linear memory"):
         cuda.TextureObject(cuda.mem_alloc(4096), format=cuda.array_format.FLOAT, view_format=formats.UINT_1X32)
+
+
+@pytest.mark.parametrize("close", [cuda.TextureObject.close, cuda.TextureObject.free])
+def test_an_object_that_is_not_destroyed_says_so_and_keeps_its_array(fake, close):
+    uLib.device.errors()
+    texture = cuda.TextureObject(cuda.np_to_array(np.zeros((4, 4), np.float32), "C"))
+    arrays = fake("live_arrays")
+    fake("fail cuTexObjectDestroy:1:999")
+    with pytest.raises(cuda.Error, match="cuTexObjectDestroy"):
+        close(texture)
+    assert (fake("live_textures"), fake("live_arrays"), fake("faults")) == (1, arrays, 0)
+    assert uLib.device.errors() == []
+    texture.close()
+
+
+def test_a_surface_that_is_not_destroyed_says_so(fake):
+    wanted = descriptor(4, 4, flags=cuda.array3d_flags.SURFACE_LDST)
+    fake("fail cuSurfObjectDestroy:1:999")
+    with pytest.raises(cuda.Error, match="cuSurfObjectDestroy"), cuda.SurfaceObject(cuda.Array(wanted)):
+        pass
+    assert uLib.device.errors() == []
+
+
+def test_a_graph_that_is_not_destroyed_says_so(fake):
+    stream, memory = cuda.Stream(1), cuda.mem_alloc(4)
+    with stream.capture() as graph:
+        cuda.memset_d8_async(memory, 1, 4, stream)
+    fake("fail cuGraphDestroy:1:999")
+    with pytest.raises(cuda.Error, match="cuGraphDestroy"):
+        graph.close()
+    graph.close()
+    assert uLib.device.errors() == []

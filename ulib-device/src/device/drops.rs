@@ -52,19 +52,28 @@ impl Device {
     ///
     /// The call is not tried twice: a driver that answers it with the error of an earlier kernel may have done it.
     pub(crate) fn in_drop(&self, call: &'static str, work: impl FnOnce(&Table) -> CUresult) {
-        if forked() {
-            return;
-        }
-        let result: Result<()> = self.bind_to_end().and_then(|_context| {
-            let status = work(self.table());
-            if status == CUresult::CUDA_ERROR_DEINITIALIZED {
-                return Ok(());
-            }
-            check(self.table(), call, status)
-        });
-        if let Err(error) = result {
+        if let Err(error) = self.ending(call, work) {
             self.dropped_with(error);
         }
+    }
+
+    /// [`in_drop`](Self::in_drop) that answers what went wrong.
+    pub(crate) fn ending(
+        &self,
+        call: &'static str,
+        work: impl FnOnce(&Table) -> CUresult,
+    ) -> Result<()> {
+        if forked() {
+            return Ok(());
+        }
+        let ended = self.bind_to_end().and_then(|_context| {
+            let status = work(self.table());
+            check(self.table(), call, status)
+        });
+        ended.or_else(|error| match is_shutdown(&error) {
+            true => Ok(()),
+            false => Err(error),
+        })
     }
 
     /// [`bind`](Device::bind) for what ends something, tried twice: what is not ended stays for good.

@@ -42,7 +42,8 @@ impl Stream {
     ///
     /// What is put into the stream afterwards does not wait for it. It may do anything: call the driver, wait, panic (which
     /// is logged). All work of the process is called by one thread, in the order in which the streams come to it. When
-    /// something before it fails, it is never called.
+    /// something before it fails, it is never called. The stream only hands it to that thread: [`synchronize`](Self::synchronize) may
+    /// return before it has been called, [`settle`](Self::settle) waits for it.
     ///
     /// # Errors
     /// Kind `Busy` while the stream is being captured, since a graph would call the work again and again; whatever the

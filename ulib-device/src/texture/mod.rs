@@ -14,6 +14,7 @@
 
 mod array;
 mod descriptor;
+mod ending;
 mod format;
 mod limits;
 mod mipmap;

@@ -9,13 +9,14 @@ use std::sync::Arc;
 use ulib_core::{Error, Result};
 
 use super::descriptor::check_channels;
+use super::ending::{Destroy, Outcome, Reader};
 use super::limits::check_most;
 use super::{Array, FilterMode, Format, MipmappedArray, ReadMode, Sampling, View};
 use crate::driver::{check, missing_entry, relaxed_capture};
 use crate::memory::{Access, DeviceBytes};
-use crate::report::{Counted, Kind};
+use crate::report::Kind;
 use crate::sys::{
-    CUDA_RESOURCE_DESC, CUdevice_attribute as Attribute, CUresourcetype, CUresult, CUtexObject,
+    CUDA_RESOURCE_DESC, CUdevice_attribute as Attribute, CUresourcetype, CUtexObject, Table,
 };
 use crate::{Device, Stream};
 
@@ -229,29 +230,18 @@ struct Inner {
     /// Remembers the uses, and destroys the object and then lets go of the source after the last one.
     ledger: DeviceBytes,
     raw: CUtexObject,
+    outcome: Outcome,
     source: TextureSource,
     sampling: Sampling,
     view: View,
 }
 
-struct Owner {
-    device: Device,
-    raw: CUtexObject,
-    _counted: Counted,
-    /// Dropped after the object is destroyed.
-    _source: TextureSource,
-}
-
-impl Drop for Owner {
-    fn drop(&mut self) {
-        let raw = self.raw;
-        self.device.in_drop("cuTexObjectDestroy", |table| {
-            let Some(destroy) = table.cuTexObjectDestroy else {
-                return CUresult::CUDA_SUCCESS;
-            };
-            // SAFETY: made by `new` and destroyed only here, after the last use that the ledger knows.
-            relaxed_capture(|| unsafe { destroy(raw) })
-        });
+impl Inner {
+    fn close(self) -> Result<()> {
+        let Self {
+            ledger, outcome, ..
+        } = self;
+        outcome.of(|| ledger.close())
     }
 }
 
@@ -297,17 +287,19 @@ impl TextureObject {
                 unsafe { create(&raw mut raw, &raw const resource, &raw const texture, seen) };
             check(table, "cuTexObjectCreate", status)
         })?;
-        let owner = Owner {
-            device: device.clone(),
-            raw,
-            _counted: Counted::new(Kind::Texture),
-            _source: source.clone(),
-        };
+        let entry = (
+            "cuTexObjectDestroy",
+            (|table: &Table| table.cuTexObjectDestroy) as fn(&Table) -> Option<Destroy>,
+        );
+        // SAFETY: made above, and destroyed by this only.
+        let owner = unsafe { Reader::new((&device, raw), entry, Kind::Texture, source.clone()) };
+        let outcome = owner.outcome();
         // SAFETY: nothing is ever accessed at the address of the ledger.
         let ledger = unsafe { DeviceBytes::foreign(&device, raw, 1, Box::new(owner)) };
         Ok(Self(Arc::new(Inner {
             ledger,
             raw,
+            outcome,
             source,
             sampling: *sampling,
             view: *view,
@@ -363,6 +355,15 @@ impl TextureObject {
     #[must_use]
     pub fn device(&self) -> &Device {
         self.0.ledger.device()
+    }
+
+    /// Destroys it now, after the work that uses it, and says what went wrong, where dropping would only record it. Nothing
+    /// happens while a clone still needs it; where a graph does, it is destroyed after that.
+    ///
+    /// # Errors
+    /// Whatever the driver says. If that did not destroy it, what it reads is not given back either.
+    pub fn close(self) -> Result<()> {
+        Arc::try_unwrap(self.0).map_or(Ok(()), Inner::close)
     }
 
     /// Calls `queue`, which puts work that reads the texture into `stream`, after making that stream wait for writes to

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use ulib_core::{Error, Result};
 
 use super::Array;
+use super::ending::{Destroy, Outcome, Reader};
 use crate::driver::{check, missing_entry, relaxed_capture};
 use crate::memory::{Access, DeviceBytes};
-use crate::report::{Counted, Kind};
-use crate::sys::{CUDA_RESOURCE_DESC, CUresourcetype, CUresult, CUsurfObject};
+use crate::report::Kind;
+use crate::sys::{CUDA_RESOURCE_DESC, CUresourcetype, CUsurfObject, Table};
 use crate::{Device, Stream};
 
 /// A surface for kernels: a 64-bit number that is passed to them by value (`cudaSurfaceObject_t`), through which they read
@@ -28,27 +29,16 @@ struct Inner {
     /// Remembers the uses, and destroys the object and then lets go of the array after the last one.
     ledger: DeviceBytes,
     raw: CUsurfObject,
+    outcome: Outcome,
     array: Array,
 }
 
-struct Owner {
-    device: Device,
-    raw: CUsurfObject,
-    _counted: Counted,
-    /// Dropped after the object is destroyed.
-    _array: Array,
-}
-
-impl Drop for Owner {
-    fn drop(&mut self) {
-        let raw = self.raw;
-        self.device.in_drop("cuSurfObjectDestroy", |table| {
-            let Some(destroy) = table.cuSurfObjectDestroy else {
-                return CUresult::CUDA_SUCCESS;
-            };
-            // SAFETY: made by `new` and destroyed only here, after the last use that the ledger knows.
-            relaxed_capture(|| unsafe { destroy(raw) })
-        });
+impl Inner {
+    fn close(self) -> Result<()> {
+        let Self {
+            ledger, outcome, ..
+        } = self;
+        outcome.of(|| ledger.close())
     }
 }
 
@@ -83,17 +73,19 @@ impl SurfaceObject {
             let status = unsafe { create(&raw mut raw, &raw const resource) };
             check(table, "cuSurfObjectCreate", status)
         })?;
-        let owner = Owner {
-            device: device.clone(),
-            raw,
-            _counted: Counted::new(Kind::Surface),
-            _array: array.clone(),
-        };
+        let entry = (
+            "cuSurfObjectDestroy",
+            (|table: &Table| table.cuSurfObjectDestroy) as fn(&Table) -> Option<Destroy>,
+        );
+        // SAFETY: made above, and destroyed by this only.
+        let owner = unsafe { Reader::new((device, raw), entry, Kind::Surface, array.clone()) };
+        let outcome = owner.outcome();
         // SAFETY: nothing is ever accessed at the address of the ledger.
         let ledger = unsafe { DeviceBytes::foreign(device, raw, 1, Box::new(owner)) };
         Ok(Self(Arc::new(Inner {
             ledger,
             raw,
+            outcome,
             array: array.clone(),
         })))
     }
@@ -122,6 +114,15 @@ impl SurfaceObject {
     #[must_use]
     pub fn device(&self) -> &Device {
         self.0.ledger.device()
+    }
+
+    /// Destroys it now, after the work that uses it, and says what went wrong, where dropping would only record it. Nothing
+    /// happens while a clone still needs it; where a graph does, it is destroyed after that.
+    ///
+    /// # Errors
+    /// Whatever the driver says. If that did not destroy it, the array is not given back either.
+    pub fn close(self) -> Result<()> {
+        Arc::try_unwrap(self.0).map_or(Ok(()), Inner::close)
     }
 
     /// Calls `queue`, which puts work that writes through the surface into `stream`, after making that stream wait for uses

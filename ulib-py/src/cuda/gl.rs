@@ -11,9 +11,13 @@ use super::current;
 use super::device::PyDevice;
 use super::errors::{IntoCudaResult, logic};
 use super::memory::on::On;
-use super::texture::{Held, PyArray};
+use super::texture::{Ends, Held, PyArray};
 use crate::args::Int;
 use crate::cuda::arguments::Whole;
+
+impl Ends for Registered {}
+
+impl Ends for Arc<Mapping> {}
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<RegisteredBuffer>()?;
@@ -140,8 +144,7 @@ impl RegisteredMapping {
             None => mapping.unmap(),
         })
         .cuda()?;
-        self.0.close(py);
-        Ok(())
+        self.0.close(py)
     }
 
     /// Address and bytes of a buffer.

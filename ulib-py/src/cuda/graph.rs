@@ -182,6 +182,14 @@ impl PyGraph {
         locked(&self.state)
     }
 
+    /// The graph, which is closed from now on.
+    fn take(&self) -> Option<Graph<'static>> {
+        match std::mem::replace(&mut *self.state(), State::Closed) {
+            State::Done(graph) => Some(graph),
+            _ => None,
+        }
+    }
+
     /// The graph itself.
     fn get(&self) -> PyResult<Graph<'static>> {
         match &*self.state() {
@@ -247,10 +255,10 @@ impl PyGraph {
     }
 
     /// Gives it up; what is ready to be launched stays ready. Within the block of its capture, that becomes no graph.
-    fn close(&self) {
-        let before = std::mem::replace(&mut *self.state(), State::Closed);
-        if let State::Done(graph) = before {
-            drop_detached(graph);
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        match self.take() {
+            Some(graph) => py.detach(|| graph.close()).cuda(),
+            None => Ok(()),
         }
     }
 
@@ -259,8 +267,8 @@ impl PyGraph {
     }
 
     #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
-        self.close();
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.close(py)
     }
 
     fn __repr__(&self) -> String {
@@ -279,13 +287,13 @@ impl PyGraph {
     }
 
     fn __clear__(&self) {
-        self.close();
+        drop_detached(self.take());
     }
 }
 
 impl Drop for PyGraph {
     fn drop(&mut self) {
-        self.close();
+        drop_detached(self.take());
     }
 }
 

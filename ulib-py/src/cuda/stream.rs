@@ -145,7 +145,8 @@ impl PyStream {
 
     /// Calls ``callback()`` on a thread of uLib's when everything put into the stream so far is done. What comes later in the
     /// stream does not wait for it; what it raises goes to ``sys.unraisablehook``. When something before it fails, it is
-    /// never called.
+    /// never called. The stream only hands it to that thread, so that ``synchronize()`` may return before it has been called: who
+    /// needs it to be over waits for something that it sets, such as a ``threading.Event``.
     fn add_callback(&self, py: Python<'_>, callback: Py<PyAny>) -> PyResult<()> {
         callbacks::add(py, &self.inner()?, callback)
     }

@@ -91,8 +91,8 @@ impl PyArray {
     }
 
     /// As ``free``, and nothing where that has happened already.
-    fn close(&self, py: Python<'_>) {
-        self.0.close(py);
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.0.close(py)
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -100,8 +100,8 @@ impl PyArray {
     }
 
     #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) {
-        self.0.close(py);
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.0.close(py)
     }
 
     /// Width, height, format and number of channels.

@@ -3,14 +3,35 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
+use ulib_core::Result;
+use ulib_device::texture::{Array, MipmappedArray, SurfaceObject};
 
 use crate::cell::drop_detached;
-use crate::cuda::errors::logic;
+use crate::cuda::errors::{IntoCudaResult, logic};
+
+/// What ends when it is freed.
+pub(crate) trait Ends: Clone + Send {
+    /// Ends it, unless a clone still needs it.
+    fn end(self) -> Result<()> {
+        drop(self);
+        Ok(())
+    }
+}
+
+impl Ends for Array {}
+
+impl Ends for MipmappedArray {}
+
+impl Ends for SurfaceObject {
+    fn end(self) -> Result<()> {
+        self.close()
+    }
+}
 
 /// A value until it is freed. Whoever works with a clone of it at that moment keeps it until then.
-pub(crate) struct Held<T: Clone + Send>(Mutex<Option<T>>);
+pub(crate) struct Held<T: Ends>(Mutex<Option<T>>);
 
-impl<T: Clone + Send> Held<T> {
+impl<T: Ends> Held<T> {
     pub(crate) fn new(value: T) -> Self {
         Self(Mutex::new(Some(value)))
     }
@@ -23,8 +44,7 @@ impl<T: Clone + Send> Held<T> {
     /// Frees the value now. A second time is an error.
     pub(crate) fn free(&self, py: Python<'_>, class: &str) -> PyResult<()> {
         let value = self.lock().take().ok_or_else(|| freed(class))?;
-        py.detach(|| drop(value));
-        Ok(())
+        py.detach(|| value.end()).cuda()
     }
 
     /// What `look` sees of the value; `None` where it is freed, or somebody has it locked. For the collector of garbage.
@@ -39,9 +59,9 @@ impl<T: Clone + Send> Held<T> {
     }
 
     /// Frees the value unless that has happened already.
-    pub(crate) fn close(&self, py: Python<'_>) {
+    pub(crate) fn close(&self, py: Python<'_>) -> PyResult<()> {
         let value = self.lock().take();
-        py.detach(|| drop(value));
+        py.detach(|| value.map_or(Ok(()), Ends::end)).cuda()
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<T>> {
@@ -50,7 +70,7 @@ impl<T: Clone + Send> Held<T> {
     }
 }
 
-impl<T: Clone + Send> Drop for Held<T> {
+impl<T: Ends> Drop for Held<T> {
     fn drop(&mut self) {
         if let Some(value) = self.lock().take() {
             drop_detached(value);

@@ -44,8 +44,8 @@ impl PyMipmappedArray {
     }
 
     /// As ``free``, and nothing where that has happened already.
-    fn close(&self, py: Python<'_>) {
-        self.0.close(py);
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.0.close(py)
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -53,8 +53,8 @@ impl PyMipmappedArray {
     }
 
     #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) {
-        self.0.close(py);
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.0.close(py)
     }
 
     fn __len__(&self) -> PyResult<usize> {

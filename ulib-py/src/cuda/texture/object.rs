@@ -6,7 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
-use ulib_core::{Error, ErrorKind};
+use ulib_core::{Error, ErrorKind, Result};
 use ulib_device::DeviceBytes;
 use ulib_device::memory::PointerInfo;
 use ulib_device::sys::CUresourceViewFormat;
@@ -17,7 +17,7 @@ use ulib_device::texture::{
 
 use super::array::PyArray;
 use super::given::{count, format, small, texels};
-use super::held::Held;
+use super::held::{Ends, Held};
 use super::mipmap::PyMipmappedArray;
 use crate::args::{Int, attempted, caused, shown};
 use crate::cuda::arguments::Whole;
@@ -45,6 +45,12 @@ pub(crate) struct PyTexture(Held<Texture>);
 struct Texture {
     object: TextureObject,
     resource: Option<Object>,
+}
+
+impl Ends for Texture {
+    fn end(self) -> Result<()> {
+        self.object.close()
+    }
 }
 
 const CLASS: &str = "TextureObject";
@@ -306,8 +312,8 @@ impl PyTexture {
     }
 
     /// As ``free``, and nothing where that has happened already.
-    fn close(&self, py: Python<'_>) {
-        self.0.close(py);
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.0.close(py)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -328,8 +334,8 @@ impl PyTexture {
     }
 
     #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) {
-        self.0.close(py);
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.0.close(py)
     }
 
     /// What kernels are given.

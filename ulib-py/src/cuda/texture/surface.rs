@@ -40,8 +40,8 @@ impl PySurface {
     }
 
     /// As ``free``, and nothing where that has happened already.
-    fn close(&self, py: Python<'_>) {
-        self.0.close(py);
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.0.close(py)
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -49,8 +49,8 @@ impl PySurface {
     }
 
     #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) {
-        self.0.close(py);
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.0.close(py)
     }
 
     /// What kernels are given.
