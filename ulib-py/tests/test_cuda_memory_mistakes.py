@@ -260,6 +260,8 @@ def test_blocks_of_page_locked_pools_tell_their_flags(gpu):
     array = tools.PageLockedMemoryPool(tools.PageLockedAllocator(flags)).allocate((4,), np.int8)
     assert array.base.get_flags() == flags
     assert tools.PageLockedMemoryPool().allocate((4,), np.int8).base.get_flags() == 0
+    with pytest.raises(cuda.LogicError, match="PageLockedAllocator: flags is 0x8, expected a combination"):
+        tools.PageLockedAllocator(8)
     array.base.free()
     with pytest.raises(cuda.LogicError, match="freed"):
         array.base.get_flags()

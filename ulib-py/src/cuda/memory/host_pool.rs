@@ -14,7 +14,7 @@ use crate::args::{Int, whole};
 use crate::cell::drop_detached;
 use crate::cuda::arguments::{Whole, instance};
 use crate::cuda::current;
-use crate::cuda::errors::{fitting, logic};
+use crate::cuda::errors::{IntoCudaResult, fitting, logic};
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PooledHostAllocation>()?;
@@ -60,7 +60,9 @@ impl PageLockedAllocator {
     #[new]
     #[pyo3(signature = (flags=0))]
     fn new(#[pyo3(from_py_with = whole)] flags: i128) -> PyResult<Self> {
-        let flags = fitting("PageLockedAllocator", "flags", Int(flags))?;
+        const OP: &str = "PageLockedAllocator";
+        let flags = fitting(OP, "flags", Int(flags))?;
+        HostFlags(flags).check(OP, "flags").cuda()?;
         Ok(Self { flags })
     }
 }
