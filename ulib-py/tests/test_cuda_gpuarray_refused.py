@@ -1,6 +1,8 @@
 """What arrays of `uLib.cuda.gpuarray` refuse: what they cannot do yet, and elements that only the host can have."""
 
+import copy
 import operator
+import pickle
 
 import numpy as np
 import pytest
@@ -55,6 +57,29 @@ def test_other_operations_are_not_there_yet_either(gpu):
         np.add(array, numbers(4))
     # Nothing is compared here.
     assert [array].index(array) == 0 and array is not array[:]
+
+
+def test_methods_that_are_not_there_yet_say_so(gpu):
+    array = gpuarray.to_gpu(numbers(4))
+    for name in ("astype", "real", "imag", "conj", "conjugate", "reverse", "any", "all", "sum", "mul_add"):
+        with pytest.raises(AttributeError, match=f"^GPUArray.{name}: gpuarray arithmetic is not there yet") as caught:
+            getattr(array, name)
+        assert (caught.value.name, caught.value.obj is array) == (name, True)
+        assert not hasattr(array, name) and name not in dir(array)
+    with pytest.raises(AttributeError, match="^'GPUArray' object has no attribute 'nonsense'"):
+        array.nonsense
+    assert same(copy.copy(array), numbers(4)) and same(pickle.loads(pickle.dumps(array)), numbers(4))
+
+
+def test_functions_that_are_not_there_yet_say_so():
+    names = "sum max min dot subset_sum subset_dot take where if_positive minimum maximum concatenate stack multi_put multi_take_put any"
+    for name in names.split():
+        with pytest.raises(AttributeError, match=f"^gpuarray.{name}: gpuarray arithmetic is not there yet") as caught:
+            getattr(gpuarray, name)
+        assert (caught.value.name, caught.value.obj) == (name, gpuarray)
+        assert not hasattr(gpuarray, name)
+    with pytest.raises(AttributeError, match="^module 'uLib.cuda.gpuarray' has no attribute 'nonsense'"):
+        gpuarray.nonsense
 
 
 @pytest.mark.parametrize("dtype", [">f4", ">i8", ">c8", ">u2", np.dtype([("a", "i1"), ("b", ">f8")])], ids=str)

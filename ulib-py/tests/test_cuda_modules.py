@@ -1,5 +1,6 @@
 """Modules, the linker, and functions with their attributes."""
 
+import errno
 import gc
 
 import pytest
@@ -26,8 +27,19 @@ def test_modules_come_from_bytes_text_and_files(gpu, tmp_path):
         module.get_function("missing")
     with pytest.raises(cuda.LogicError, match="^Module.get_global: the program has no variable \"missing\""):
         module.get_global("missing")
-    with pytest.raises(OSError, match="missing.cubin"):
-        cuda.module_from_file(tmp_path / "missing.cubin")
+
+
+def test_a_file_that_cannot_be_read_is_an_error_of_pythons(gpu, tmp_path):
+    missing = tmp_path / "missing.cubin"
+    for call in (cuda.module_from_file, lambda name: cuda.Linker().add_file(name, cuda.jit_input_type.PTX)):
+        for name in (missing, str(missing)):
+            with pytest.raises(FileNotFoundError) as caught:
+                call(name)
+            assert (caught.value.errno, caught.value.filename) == (errno.ENOENT, str(missing))
+            assert str(caught.value) == f"[Errno {errno.ENOENT}] No such file or directory: {str(missing)!r}"
+    with pytest.raises(IsADirectoryError) as caught:
+        cuda.module_from_file(tmp_path)
+    assert caught.value.filename == str(tmp_path)
 
 
 def test_a_function_keeps_its_module(gpu):

@@ -1,5 +1,8 @@
 //! Which of the exceptions of `uLib.cuda` (`python/uLib/cuda/_errors.py`) an error becomes.
 
+use std::path::Path;
+
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
@@ -86,6 +89,18 @@ pub(crate) fn to_cuda(error: Error) -> PyErr {
 pub(crate) fn logic(message: impl Into<String>) -> PyErr {
     let message: String = message.into();
     to_cuda(Error::new(ErrorKind::InvalidArgument, message))
+}
+
+/// An error of a file as Python's own functions raise it: with the number of the system's, which says the class, and the name.
+pub(crate) fn of_file(op: &'static str, filename: &Path, error: std::io::Error) -> PyErr {
+    let Some(number) = error.raw_os_error() else {
+        return to_cuda(Error::io(op, error).context(filename.display().to_string()));
+    };
+    let text = error.to_string();
+    let text = text
+        .strip_suffix(&format!(" (os error {number})"))
+        .unwrap_or(&text);
+    PyOSError::new_err((number, text.to_owned(), filename.as_os_str().to_owned()))
 }
 
 /// A Python integer as a number of a type that may not have room for it.

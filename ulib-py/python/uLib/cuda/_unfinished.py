@@ -6,12 +6,17 @@ import importlib.abc
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-__all__ = ["NoArithmetic", "refuse_later_modules"]
+__all__ = ["NoArithmetic", "later_function", "refuse_later_modules"]
 
 _PACKAGE = __name__.rpartition(".")[0]
 _LATER = ("cumath", "curandom", "elementwise", "reduction", "scan", "sparse")
+_LATER_METHODS = ("all", "any", "astype", "conj", "conjugate", "imag", "max", "mean", "min", "mul_add", "real", "reverse", "sum")
+_LATER_FUNCTIONS = (
+    *("all", "any", "concatenate", "dot", "if_positive", "logical_and", "logical_not", "logical_or", "max", "maximum", "min", "minimum"),
+    *("multi_put", "multi_take", "multi_take_put", "stack", "subset_dot", "subset_max", "subset_min", "subset_sum", "sum", "take", "where"),
+)
 
 
 class _LaterModules(importlib.abc.MetaPathFinder):
@@ -32,6 +37,16 @@ def refuse_later_modules() -> None:
         sys.meta_path.append(_LaterModules())
 
 
+def _later(owner: str, name: str) -> str:
+    return f"{owner}.{name}: gpuarray arithmetic is not there yet; it can be had of get(), the copy on the host"
+
+
+def later_function(module: str, name: str) -> NoReturn:
+    """What a module says of a name that it has not: of PyCUDA's functions of arithmetic, that they are not there yet."""
+    text = _later("gpuarray", name) if name in _LATER_FUNCTIONS else f"module {module!r} has no attribute {name!r}"
+    raise AttributeError(text, name=name, obj=sys.modules.get(module))
+
+
 def _lacks(what: str) -> Callable[..., NoReturn]:
     def refuse(self: Any, *_others: Any) -> NoReturn:
         raise TypeError(
@@ -43,6 +58,14 @@ def _lacks(what: str) -> Callable[..., NoReturn]:
 
 class NoArithmetic:
     """A class whose objects refuse to be compared and computed with: ``==`` would else tell whether they are the same object."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _LATER_METHODS:
+                raise AttributeError(_later(type(self).__name__, name), name=name, obj=self)
+            # Python's own words, or those of a property that could not tell.
+            return object.__getattribute__(self, name)
 
     __hash__ = None  # type: ignore[assignment]
     __array_ufunc__ = None

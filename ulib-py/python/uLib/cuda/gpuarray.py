@@ -16,10 +16,16 @@ from ._gpuarray import GPUArray
 from ._memory import _shape
 from ._native import Context, Device, mem_alloc, refuse_masked
 from ._occupancy import DeviceData
+from ._unfinished import later_function
 from ._vec import vec
 
 if TYPE_CHECKING:
     from ._memory import _Shape
+else:
+
+    def __getattr__(name: str) -> Any:
+        later_function(__name__, name)
+
 
 __all__ = [
     "GPUArray",

@@ -14,7 +14,7 @@ use crate::args::{Int, caused, shown};
 use crate::cell::drop_detached;
 use crate::cuda::arguments::path;
 use crate::cuda::current;
-use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::cuda::errors::{IntoCudaResult, logic, of_file};
 
 /// Puts programs and libraries together into one module.
 ///
@@ -136,6 +136,8 @@ impl Linker {
     ) -> PyResult<()> {
         let filename = path("Linker.add_file", "filename", filename)?;
         let kind = kind_of(input_type)?;
+        py.detach(|| std::fs::metadata(&filename))
+            .map_err(|error| of_file("Linker.add_file", &filename, error))?;
         // SAFETY: as above.
         self.with(py, |linker| unsafe { linker.add_file(&filename, kind) })
     }

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
-use ulib_core::{Context, Error, Result};
+use ulib_core::Result;
 use ulib_device::module::{JitLog, JitOptions};
 use ulib_device::sys::CUjit_option;
 
@@ -16,7 +16,7 @@ use super::function::Function;
 use crate::args::{Int, caused, shown};
 use crate::cuda::arguments::{name as name_of, path};
 use crate::cuda::current;
-use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::cuda::errors::{IntoCudaResult, logic, of_file};
 
 /// Texture and surface references that were asked for, with their classes and names. A module and its functions share them: a launch
 /// brings up to date what is bound to them.
@@ -221,12 +221,9 @@ fn load(
 #[pyfunction]
 pub(super) fn module_from_file(py: Python<'_>, filename: &Bound<'_, PyAny>) -> PyResult<Module> {
     let filename = path("module_from_file", "filename", filename)?;
-    let read = || -> Result<Vec<u8>> {
-        std::fs::read(&filename)
-            .map_err(|error| Error::io("module_from_file", error))
-            .with_context(|| filename.display().to_string())
-    };
-    let image = py.detach(read).cuda()?;
+    let image = py
+        .detach(|| std::fs::read(&filename))
+        .map_err(|error| of_file("module_from_file", &filename, error))?;
     load(py, &image, &JitOptions::new(), None)
 }
 
