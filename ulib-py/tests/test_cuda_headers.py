@@ -58,7 +58,7 @@ def test_headers_of_the_toolkit_compile_or_are_named_with_their_package(nvrtc, h
         missing = re.search(r'open source file "([^"]+)"', error.stderr)[1]
         package = next(package for pattern, package in PACKAGES.items() if re.match(pattern, missing))
         last = error.stderr.splitlines()[-1]
-        assert re.match(rf"{re.escape(missing)} is part of the Python package {package}(-cu1[12])?,", last), last
+        assert re.match(rf"{re.escape(missing)} is part of the Python package {package}(-cu1[12])? \(`pip install", last), last
         assert "CUDA_HOME" in last
 
 
