@@ -1,6 +1,7 @@
 //! Where an operation runs: one place for all its operands, and one record in the log that says so.
 
 use std::fmt;
+use std::time::Duration;
 
 use ulib_core::words::counted;
 use ulib_core::{DeviceStorable, Error, ErrorKind, Location, PreferredDevice, Result};
@@ -141,7 +142,7 @@ impl Place {
 }
 
 /// How often a new array is made anew, because the block it is made from is to be somewhere else by then.
-const TRIES: usize = 16;
+const TRIES: u64 = 64;
 
 /// A new array that `work` fills from `block` alone, where `block` is: again when another thread has changed its preference
 /// since the array was made.
@@ -150,9 +151,12 @@ pub(crate) fn new_array<T: DeviceStorable>(
     shape: &[usize],
     work: impl Fn(ViewMut<'_, T>) -> Result<()>,
 ) -> Result<Array<T>> {
-    for _ in 1..TRIES {
+    for attempt in 1..TRIES {
         match array_beside(block, shape, &work) {
-            Err(error) if *error.kind() == ErrorKind::Residency => {}
+            // Not in step with a thread that changes it again and again.
+            Err(error) if *error.kind() == ErrorKind::Residency => {
+                std::thread::sleep(Duration::from_micros(attempt));
+            }
             done => return done,
         }
     }
