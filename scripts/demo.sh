@@ -2,7 +2,7 @@
 # The main job, in Rust and in Python: an image and a table that prefer the GPU, on the phantom and on a real volume; and the tissues of
 # two more.
 source "$(dirname "$0")/lib.sh"
-echo "the first time this compiles for about ten minutes; what the compiler says goes to ${wheel_log#"$root"/}" >&2
+echo "the first time this compiles for several minutes; what the compiler says goes to ${wheel_log#"$root"/}" >&2
 ensure_wheel release >/dev/null
 python=$venv/bin/python
 volume=$("$python" -c 'import nibabel, pathlib; print(pathlib.Path(nibabel.__file__).parent / "tests/data/anatomical.nii")')

@@ -236,15 +236,6 @@ struct Inner {
     view: View,
 }
 
-impl Inner {
-    fn close(self) -> Result<()> {
-        let Self {
-            ledger, outcome, ..
-        } = self;
-        outcome.of(|| ledger.close())
-    }
-}
-
 impl TextureObject {
     /// A texture that reads `source` as `sampling` says.
     ///
@@ -363,7 +354,7 @@ impl TextureObject {
     /// # Errors
     /// Whatever the driver says. If that did not destroy it, what it reads is not given back either.
     pub fn close(self) -> Result<()> {
-        Arc::try_unwrap(self.0).map_or(Ok(()), Inner::close)
+        Arc::try_unwrap(self.0).map_or(Ok(()), |inner| inner.outcome.of(|| inner.ledger.close()))
     }
 
     /// Calls `queue`, which puts work that reads the texture into `stream`, after making that stream wait for writes to

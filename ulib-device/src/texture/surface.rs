@@ -33,15 +33,6 @@ struct Inner {
     array: Array,
 }
 
-impl Inner {
-    fn close(self) -> Result<()> {
-        let Self {
-            ledger, outcome, ..
-        } = self;
-        outcome.of(|| ledger.close())
-    }
-}
-
 impl SurfaceObject {
     /// A surface over the whole of `array`.
     ///
@@ -122,7 +113,7 @@ impl SurfaceObject {
     /// # Errors
     /// Whatever the driver says. If that did not destroy it, the array is not given back either.
     pub fn close(self) -> Result<()> {
-        Arc::try_unwrap(self.0).map_or(Ok(()), Inner::close)
+        Arc::try_unwrap(self.0).map_or(Ok(()), |inner| inner.outcome.of(|| inner.ledger.close()))
     }
 
     /// Calls `queue`, which puts work that writes through the surface into `stream`, after making that stream wait for uses
