@@ -303,16 +303,35 @@ fn closing_says_what_went_wrong_and_keeps_what_may_still_be_read() {
     refused(surface.close().unwrap_err());
     drop(texture);
     assert_eq!((left(Kind::Surface), left(Kind::Array)), (1, 2));
+    let array = Array::new(&card.device, descriptor).unwrap();
+    array.clone().close().unwrap();
+    assert_eq!(left(Kind::Array), 3);
+    fake.fail("cuArrayDestroy", 1, 999);
+    refused(array.close().unwrap_err());
+    let levels = MipmappedArray::new(&card.device, descriptor, 3).unwrap();
+    let smallest = levels.level(2).unwrap().clone();
+    levels.close().unwrap();
+    assert_eq!(left(Kind::MipmappedArray), 1);
+    smallest.close().unwrap();
+    assert_eq!(left(Kind::MipmappedArray), 0);
+    let levels = MipmappedArray::new(&card.device, descriptor, 3).unwrap();
+    fake.fail("cuMipmappedArrayDestroy", 1, 999);
+    refused(levels.close().unwrap_err());
+    assert!(card.device.errors().is_empty());
+    assert_eq!((left(Kind::MipmappedArray), left(Kind::Array)), (1, 3));
     // A destructor has nobody to tell.
     fake.fail("cuTexObjectDestroy", 1, 999);
     drop(made());
     assert_eq!(card.device.errors().len(), 1);
-    assert_eq!((left(Kind::Texture), left(Kind::Array)), (2, 3));
+    assert_eq!((left(Kind::Texture), left(Kind::Array)), (2, 4));
     assert_eq!(fake.faults(), [""; 0]);
     let mut all = fake.live();
     all.sort_by_key(|live| live.kind == Kind::Array);
     for live in all {
-        if matches!(live.kind, Kind::Array | Kind::Texture | Kind::Surface) {
+        if matches!(
+            live.kind,
+            Kind::Array | Kind::MipmappedArray | Kind::Texture | Kind::Surface
+        ) {
             destroy(&card, live.kind, live.handle);
         }
     }

@@ -138,6 +138,9 @@ def test_what_is_known_to_be_wrong_does_not_reach_the_driver(gpu):
 
 def test_what_the_driver_refuses_names_the_call_and_the_place(fake):
     memory, host = cuda.mem_alloc(16), np.zeros(16, np.uint8)
+    row = cuda.np_to_array(np.zeros((1, 4), np.float32), "C")
+    rows = dict(width_in_bytes=4, height=2, src_pitch=4, dst_pitch=4)
+    slices = dict(rows, depth=2, src_height=2, dst_height=2)
     for call, words in (
         (lambda: cuda.memcpy_dtoh(host, 12345), "memcpy_dtoh: src 0x3039"),
         (lambda: cuda.memcpy_dtoh_async(host, 12345), "memcpy_dtoh_async: src 0x3039"),
@@ -145,6 +148,13 @@ def test_what_the_driver_refuses_names_the_call_and_the_place(fake):
         (lambda: cuda.memcpy_htod_async(12345, host), "memcpy_htod_async: dest 0x3039"),
         (lambda: cuda.memcpy_dtod(memory, 12345, 4), f"memcpy_dtod: src 0x3039, dest {int(memory):#x}"),
         (lambda: cuda.memset_d8(12345, 0, 1), "memset_d8: dest 0x3039"),
+        (lambda: cuda.memcpy_dtoa(row, 0, 12345, 16), "memcpy_dtoa: src 0x3039"),
+        (lambda: cuda.memcpy_atod(12345, row, 0, 16), "memcpy_atod: dest 0x3039"),
+        (lambda: row.copy_from(12345), "Array.copy_from: source 0x3039"),
+        (lambda: row.copy_to(12345), "Array.copy_to: dest 0x3039"),
+        (described(cuda.Memcpy2D, host, 12345, **rows), "Memcpy2D"),
+        (described(cuda.Memcpy3D, host, 12345, **slices), "Memcpy3D"),
+        (described(cuda.Memcpy3DPeer, host, 12345, **slices), "Memcpy3DPeer"),
     ):
         with pytest.raises(cuda.LogicError, match=f"^{words}: cuMem.*CUDA_ERROR_INVALID_VALUE") as raised:
             call()

@@ -136,24 +136,24 @@ def test_what_lies_outside_is_refused(gpu):
     copy = cuda.Memcpy2D()
     copy()
     copy.width_in_bytes, copy.height = 10, 10
-    with pytest.raises(cuda.LogicError, match="copy: the source has not been set"):
+    with pytest.raises(cuda.LogicError, match="Memcpy2D: the source has not been set"):
         copy()
     copy.set_src_host(host)
     copy.set_dst_device(allocation)
     copy.src_pitch = copy.dst_pitch = 10
     copy()
     copy.src_y = 1
-    with pytest.raises(cuda.LogicError, match="copy: 110 bytes exceed the 100 bytes of the source"):
+    with pytest.raises(cuda.LogicError, match="Memcpy2D: 110 bytes exceed the 100 bytes of the source"):
         copy()
     copy.src_y, copy.dst_pitch = 0, 11
-    with pytest.raises(cuda.LogicError, match="copy: 109 bytes exceed the 100 bytes of the destination"):
+    with pytest.raises(cuda.LogicError, match="Memcpy2D: 109 bytes exceed the 100 bytes of the destination"):
         copy(True)
     copy.src_pitch = 2**62
     with pytest.raises(cuda.LogicError, match="reaches beyond every address"):
         copy()
-    with pytest.raises(cuda.LogicError, match="set_dst_host: buffer is read-only"):
+    with pytest.raises(cuda.LogicError, match="Memcpy2D.set_dst_host: buffer is read-only"):
         copy.set_dst_host(b"constant")
-    with pytest.raises(cuda.LogicError, match="set_src_array: <class 'int'> is no Array"):
+    with pytest.raises(cuda.LogicError, match="Memcpy2D.set_src_array: <class 'int'> is no Array"):
         copy.set_src_array(3)
     deep = cuda.Memcpy3D()
     deep.set_src_host(host)
@@ -161,7 +161,7 @@ def test_what_lies_outside_is_refused(gpu):
     deep.src_pitch = deep.dst_pitch = 5
     deep.src_height = deep.dst_height = 5
     deep.width_in_bytes, deep.height, deep.depth = 5, 5, 5
-    with pytest.raises(cuda.LogicError, match="copy: 125 bytes exceed the 100 bytes of the source"):
+    with pytest.raises(cuda.LogicError, match="Memcpy3D: 125 bytes exceed the 100 bytes of the source"):
         deep()
 
 

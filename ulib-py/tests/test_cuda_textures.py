@@ -193,11 +193,20 @@ def test_an_object_that_is_not_destroyed_says_so_and_keeps_its_array(fake, close
     texture.close()
 
 
-def test_a_surface_that_is_not_destroyed_says_so(fake):
-    wanted = descriptor(4, 4, flags=cuda.array3d_flags.SURFACE_LDST)
-    fake("fail cuSurfObjectDestroy:1:999")
-    with pytest.raises(cuda.Error, match="cuSurfObjectDestroy"), cuda.SurfaceObject(cuda.Array(wanted)):
+@pytest.mark.parametrize(
+    ("call", "made"),
+    [
+        ("cuSurfObjectDestroy", lambda: cuda.SurfaceObject(cuda.Array(descriptor(4, 4, flags=cuda.array3d_flags.SURFACE_LDST)))),
+        ("cuArrayDestroy", lambda: cuda.Array(descriptor(4, 4))),
+        ("cuMipmappedArrayDestroy", lambda: cuda.MipmappedArray(descriptor(4, 4), 2)),
+    ],
+)
+def test_what_is_not_destroyed_says_so(fake, call, made):
+    uLib.device.errors()
+    fake(f"fail {call}:1:999")
+    with pytest.raises(cuda.Error, match=call), made():
         pass
+    assert uLib.device.errors() == []
     assert uLib.device.errors() == []
 
 

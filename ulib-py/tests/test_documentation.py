@@ -7,13 +7,13 @@ import re
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "ulib-py" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 CONSUMERS = re.compile(r"^\s*(?:import|from) (cupy|jax|numba|torch)\b", re.MULTILINE)
 PROGRAMS = {}
 for page in PAGES:
     if page.exists():
         blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-        PROGRAMS.update({f"{page.name} {at + 1}": blocks[: at + 1] for at in range(len(blocks))})
+        PROGRAMS.update({f"{page.relative_to(ROOT)} {at + 1}": blocks[: at + 1] for at in range(len(blocks))})
 
 
 def needs_a_card(block):
@@ -67,4 +67,4 @@ def test_kernels_compile_without_a_card(source, nvrtc):
 def test_every_page_with_programs_is_found():
     if not PROGRAMS:
         pytest.skip("the documentation is not here")
-    assert {"README.md 1", "python.md 1", "python.md 6"} <= PROGRAMS.keys()
+    assert {"README.md 1", "docs/python.md 1", "docs/python.md 6"} <= PROGRAMS.keys()

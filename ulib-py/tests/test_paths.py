@@ -8,7 +8,7 @@ import re
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
-NAMED = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "DESIGN.md")]
+NAMED = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "DESIGN.md", "ulib-py/README.md")]
 PAGES = [page for page in [*NAMED, *sorted((ROOT / "docs").glob("*.md"))] if page.exists()]
 # What is made, not kept.
 MADE = {".git", ".venv", "target", "dist", "__pycache__"}

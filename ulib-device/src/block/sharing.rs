@@ -185,7 +185,7 @@ impl Block {
 pub(super) fn close_all(copies: Vec<Arc<DeviceCopy>>) -> Result<()> {
     let mut result: Result<(), Error> = Ok(());
     for copy in copies {
-        let closed = Arc::try_unwrap(copy).map_or(Ok(()), DeviceCopy::close);
+        let closed = Arc::into_inner(copy).map_or(Ok(()), DeviceCopy::close);
         result = result.and(closed);
     }
     result

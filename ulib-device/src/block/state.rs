@@ -315,7 +315,7 @@ impl State {
             self.retired.push(copy);
             return Ok(());
         }
-        let closed = Arc::try_unwrap(copy).map_or(Ok(()), DeviceCopy::close);
+        let closed = Arc::into_inner(copy).map_or(Ok(()), DeviceCopy::close);
         if given_up {
             return closed;
         }

@@ -101,7 +101,7 @@ impl<'m> Graph<'m> {
     /// Whatever the driver says; kind `Forked` in a forked child. Nothing happens while a clone, a [`Node`] or a [`GraphExec`]
     /// still needs it.
     pub fn close(self) -> Result<()> {
-        Arc::try_unwrap(self.inner).map_or(Ok(()), Inner::close)
+        Arc::into_inner(self.inner).map_or(Ok(()), Inner::close)
     }
 }
 

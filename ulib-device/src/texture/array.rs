@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ulib_core::{Error, Result};
 
+use super::ending::{Outcome, Owned};
 use super::{ArrayDescriptor, Texel};
 use crate::copy::{Extent, Pitch, Source, Target, copy_from_array, copy_to_array};
 use crate::driver::{check, missing_entry, relaxed_capture};
 use crate::memory::{Access, DeviceBytes, with_room};
-use crate::report::{Counted, Kind};
-use crate::sys::{CUDA_ARRAY3D_DESCRIPTOR, CUarray, CUresult};
+use crate::report::Kind;
+use crate::sys::{CUDA_ARRAY3D_DESCRIPTOR, CUarray, Table};
 use crate::{Device, Stream};
 
 /// Texels in device memory, in an order that only the device knows. Clones are the same array.
@@ -49,25 +50,54 @@ struct Inner {
     ledger: DeviceBytes,
     /// Set when whoever has lent the array takes it back.
     ended: Option<Arc<AtomicBool>>,
+    /// How it ends, where that is for this to do.
+    outcome: Outcome,
 }
 
-/// Destroys the array.
-struct Owner {
-    device: Device,
-    raw: usize,
-    _counted: Counted,
-}
+impl Inner {
+    /// # Safety
+    /// As [`Array::foreign`], or [`Array::foreign_until`].
+    unsafe fn lent(
+        device: &Device,
+        handle: usize,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Result<Self> {
+        let descriptor = {
+            let _context = device.bind()?;
+            let table = device.table();
+            let ask = table
+                .cuArray3DGetDescriptor_v2
+                .ok_or_else(|| missing_entry("cuArray3DGetDescriptor_v2", "3.2"))?;
+            // SAFETY: an all-zero structure is a valid value of it.
+            let mut found: CUDA_ARRAY3D_DESCRIPTOR = unsafe { core::mem::zeroed() };
+            // SAFETY: the context is current by the guard; the array is alive, as the caller promises; one structure is
+            // written.
+            let status = unsafe { ask(&raw mut found, handle as CUarray) };
+            check(table, "cuArray3DGetDescriptor_v2", status)?;
+            ArrayDescriptor::from_raw(&found)?
+        };
+        // SAFETY: as promised by the caller.
+        unsafe { Self::new(device, handle, descriptor, owner) }
+    }
 
-impl Drop for Owner {
-    fn drop(&mut self) {
-        let raw = self.raw as CUarray;
-        self.device.in_drop("cuArrayDestroy", |table| {
-            let Some(destroy) = table.cuArrayDestroy else {
-                return CUresult::CUDA_SUCCESS;
-            };
-            // SAFETY: made by `Array::new`, destroyed only here, after the last use that the ledger knows.
-            relaxed_capture(|| unsafe { destroy(raw) })
-        });
+    /// # Safety
+    /// As [`Array::foreign`].
+    unsafe fn new(
+        device: &Device,
+        raw: usize,
+        descriptor: ArrayDescriptor,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Result<Self> {
+        let bytes = descriptor.bytes()?.max(1);
+        // SAFETY: nothing ever accesses memory at the address of the ledger: copies take the array from its handle.
+        let ledger = unsafe { DeviceBytes::foreign(device, raw as u64, bytes, owner) };
+        Ok(Self {
+            descriptor,
+            raw,
+            ledger,
+            ended: None,
+            outcome: Outcome::default(),
+        })
     }
 }
 
@@ -93,13 +123,23 @@ impl Array {
                 check(table, "cuArray3DCreate_v2", status)
             })
         })?;
-        let owner = Owner {
-            device: device.clone(),
-            raw: raw as usize,
-            _counted: Counted::new(Kind::Array),
+        let raw = raw as usize;
+        let destroy = |table: &Table, raw| {
+            // SAFETY: made above, and destroyed only here: `Owned` calls this once, after the last use that the ledger knows.
+            table
+                .cuArrayDestroy
+                .map(|destroy| unsafe { destroy(raw as CUarray) })
         };
+        let owner = Owned::new(
+            (device, raw as u64),
+            ("cuArrayDestroy", destroy),
+            Kind::Array,
+            (),
+        );
+        let outcome = owner.outcome();
         // SAFETY: made above, and destroyed by `owner`.
-        unsafe { Self::with_owner(device, raw as usize, descriptor, Box::new(owner), None) }
+        let inner = unsafe { Inner::new(device, raw, descriptor, Box::new(owner)) }?;
+        Ok(Self(Arc::new(Inner { outcome, ..inner })))
     }
 
     /// An array that something else owns, such as a picture of a graphics library. `owner` keeps it alive and is dropped
@@ -118,7 +158,8 @@ impl Array {
         owner: Box<dyn Any + Send + Sync>,
     ) -> Result<Self> {
         // SAFETY: the caller's promise.
-        unsafe { Self::lent(device, handle, owner, None) }
+        let inner = unsafe { Inner::lent(device, handle, owner) }?;
+        Ok(Self(Arc::new(inner)))
     }
 
     /// [`foreign`](Self::foreign) until `ended` is set; then it refuses to be used.
@@ -132,53 +173,9 @@ impl Array {
         ended: Arc<AtomicBool>,
     ) -> Result<Self> {
         // SAFETY: the caller's promise.
-        unsafe { Self::lent(device, handle, owner, Some(ended)) }
-    }
-
-    /// # Safety
-    /// As [`foreign`](Self::foreign), or [`foreign_until`](Self::foreign_until).
-    unsafe fn lent(
-        device: &Device,
-        handle: usize,
-        owner: Box<dyn Any + Send + Sync>,
-        ended: Option<Arc<AtomicBool>>,
-    ) -> Result<Self> {
-        let descriptor = {
-            let _context = device.bind()?;
-            let table = device.table();
-            let ask = table
-                .cuArray3DGetDescriptor_v2
-                .ok_or_else(|| missing_entry("cuArray3DGetDescriptor_v2", "3.2"))?;
-            // SAFETY: an all-zero structure is a valid value of it.
-            let mut found: CUDA_ARRAY3D_DESCRIPTOR = unsafe { core::mem::zeroed() };
-            // SAFETY: the context is current by the guard; the array is alive, as the caller promises; one structure is
-            // written.
-            let status = unsafe { ask(&raw mut found, handle as CUarray) };
-            check(table, "cuArray3DGetDescriptor_v2", status)?;
-            ArrayDescriptor::from_raw(&found)?
-        };
-        // SAFETY: as promised by the caller.
-        unsafe { Self::with_owner(device, handle, descriptor, owner, ended) }
-    }
-
-    /// # Safety
-    /// As [`foreign`](Self::foreign).
-    unsafe fn with_owner(
-        device: &Device,
-        raw: usize,
-        descriptor: ArrayDescriptor,
-        owner: Box<dyn Any + Send + Sync>,
-        ended: Option<Arc<AtomicBool>>,
-    ) -> Result<Self> {
-        let bytes = descriptor.bytes()?.max(1);
-        // SAFETY: nothing ever accesses memory at the address of the ledger: copies take the array from its handle.
-        let ledger = unsafe { DeviceBytes::foreign(device, raw as u64, bytes, owner) };
-        Ok(Self(Arc::new(Inner {
-            descriptor,
-            raw,
-            ledger,
-            ended,
-        })))
+        let inner = unsafe { Inner::lent(device, handle, owner) }?;
+        let ended = Some(ended);
+        Ok(Self(Arc::new(Inner { ended, ..inner })))
     }
 
     /// What it looks like.
@@ -224,6 +221,15 @@ impl Array {
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Destroys it now, after the last use, and says what went wrong, where dropping would only record it. Nothing happens while a
+    /// clone, a texture, a surface or a graph still needs it: then the last of them destroys it.
+    ///
+    /// # Errors
+    /// Whatever the driver says, including failures of the work itself.
+    pub fn close(self) -> Result<()> {
+        Arc::into_inner(self.0).map_or(Ok(()), |inner| inner.outcome.of(|| inner.ledger.close()))
     }
 
     /// As [`DeviceBytes::queue_on`]: calls `queue`, which puts work that uses the array into `stream`, after making that

@@ -1,5 +1,4 @@
-//! [`Reader`]: an object of the driver's over an array or memory, and how it ends.
-#![allow(unsafe_code, reason = "destroys the driver's objects")]
+//! [`Owned`]: an object of the driver's, and how it ends.
 
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,29 +10,27 @@ use crate::driver::relaxed_capture;
 use crate::report::{Counted, Kind};
 use crate::sys::{CUresult, Table};
 
-/// The entry that destroys an object.
-pub(super) type Destroy = unsafe extern "C" fn(u64) -> CUresult;
+/// Calls the entry that destroys an object, if the driver has it.
+pub(super) type Destroy = fn(&Table, raw: u64) -> Option<CUresult>;
 
 /// An object of the driver's that is destroyed when this is dropped, and then lets go of what it reads. Where the driver does not
 /// destroy it, that stays for good: it may still be read.
-pub(super) struct Reader<S> {
+#[derive(Debug)]
+pub(super) struct Owned<S> {
     device: Device,
     raw: u64,
     call: &'static str,
-    entry: fn(&Table) -> Option<Destroy>,
+    destroy: Destroy,
     outcome: Outcome,
     /// Until it is destroyed.
     keeps: Option<(S, Counted)>,
 }
 
-impl<S> Reader<S> {
-    /// The object `raw` over `source`, which `call` destroys, the `entry` of the driver.
-    ///
-    /// # Safety
-    /// Nobody else destroys it.
-    pub(super) unsafe fn new(
+impl<S> Owned<S> {
+    /// The object `raw` over `source`, which `destroy` ends by the driver's `call`: once, after the last use that is known.
+    pub(super) fn new(
         (device, raw): (&Device, u64),
-        (call, entry): (&'static str, fn(&Table) -> Option<Destroy>),
+        (call, destroy): (&'static str, Destroy),
         kind: Kind,
         source: S,
     ) -> Self {
@@ -41,10 +38,19 @@ impl<S> Reader<S> {
             device: device.clone(),
             raw,
             call,
-            entry,
+            destroy,
             outcome: Outcome::default(),
             keeps: Some((source, Counted::new(kind))),
         }
+    }
+
+    /// The driver's handle.
+    pub(super) fn raw(&self) -> u64 {
+        self.raw
+    }
+
+    pub(super) fn device(&self) -> &Device {
+        &self.device
     }
 
     /// Who is told how it ends.
@@ -53,13 +59,10 @@ impl<S> Reader<S> {
     }
 }
 
-impl<S> Drop for Reader<S> {
+impl<S> Drop for Owned<S> {
     fn drop(&mut self) {
-        let (raw, entry) = (self.raw, self.entry);
-        let ended = self.device.ending(self.call, |table| match entry(table) {
-            // SAFETY: destroyed only here, by the promise to `new`, after the last use that is known.
-            Some(destroy) => relaxed_capture(|| unsafe { destroy(raw) }),
-            None => CUresult::CUDA_SUCCESS,
+        let ended = self.device.ending(self.call, |table| {
+            relaxed_capture(|| (self.destroy)(table, self.raw)).unwrap_or(CUresult::CUDA_SUCCESS)
         });
         if let Err(error) = ended {
             mem::forget(self.keeps.take());

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use ulib_core::{Error, Result};
 
+use super::ending::Owned;
 use super::{Array, ArrayDescriptor, ArrayKind};
 use crate::Device;
 use crate::driver::{check, missing_entry, relaxed_capture};
 use crate::memory::with_room;
-use crate::report::{Counted, Kind};
-use crate::sys::{CUarray, CUmipmappedArray, CUresult};
+use crate::report::Kind;
+use crate::sys::{CUarray, CUmipmappedArray, Table};
 
 /// An array at several resolutions: level 0 is the whole, each next one half as wide, high and (unless it has layers)
 /// deep. Clones are the same array.
@@ -26,28 +27,8 @@ pub struct MipmappedArray(Arc<Inner>);
 struct Inner {
     descriptor: ArrayDescriptor,
     levels: Vec<Array>,
-    whole: Arc<Owner>,
-}
-
-/// Destroys the whole, after all levels.
-#[derive(Debug)]
-struct Owner {
-    device: Device,
-    raw: usize,
-    _counted: Counted,
-}
-
-impl Drop for Owner {
-    fn drop(&mut self) {
-        let raw = self.raw as CUmipmappedArray;
-        self.device.in_drop("cuMipmappedArrayDestroy", |table| {
-            let Some(destroy) = table.cuMipmappedArrayDestroy else {
-                return CUresult::CUDA_SUCCESS;
-            };
-            // SAFETY: made by `new` and destroyed only here, when the last level has let go.
-            relaxed_capture(|| unsafe { destroy(raw) })
-        });
-    }
+    /// Destroys the whole, after all levels.
+    whole: Arc<Owned<()>>,
 }
 
 impl MipmappedArray {
@@ -79,11 +60,18 @@ impl MipmappedArray {
                 check(table, "cuMipmappedArrayCreate", status)
             })
         })?;
-        let whole = Arc::new(Owner {
-            device: device.clone(),
-            raw: raw as usize,
-            _counted: Counted::new(Kind::MipmappedArray),
-        });
+        let destroy = |table: &Table, raw| {
+            // SAFETY: made above, and destroyed only here: `Owned` calls this once, when the last level has let go.
+            table
+                .cuMipmappedArrayDestroy
+                .map(|destroy| unsafe { destroy(raw as CUmipmappedArray) })
+        };
+        let whole = Arc::new(Owned::new(
+            (device, raw as u64),
+            ("cuMipmappedArrayDestroy", destroy),
+            Kind::MipmappedArray,
+            (),
+        ));
         let mut all = Vec::new();
         for index in 0..levels {
             let mut found: CUarray = core::ptr::null_mut();
@@ -110,7 +98,7 @@ impl MipmappedArray {
     /// The device whose memory it is.
     #[must_use]
     pub fn device(&self) -> &Device {
-        &self.0.whole.device
+        self.0.whole.device()
     }
 
     /// The levels, largest first.
@@ -130,6 +118,24 @@ impl MipmappedArray {
             .ok_or_else(|| Error::index("MipmappedArray::level", index, levels.len()))
     }
 
+    /// Destroys it now, after the last use of each level, and says what went wrong, where dropping would only record it. Nothing
+    /// happens while a clone, a level, a texture or a graph still needs it: then the last of them destroys it.
+    ///
+    /// # Errors
+    /// Whatever the driver says, including failures of the work itself.
+    pub fn close(self) -> Result<()> {
+        let Some(inner) = Arc::into_inner(self.0) else {
+            return Ok(());
+        };
+        inner.whole.outcome().of(|| {
+            let closed = inner.levels.into_iter().map(Array::close);
+            // All of them, whatever becomes of one.
+            let ended = closed.fold(Ok(()), Result::and);
+            drop(inner.whole);
+            ended
+        })
+    }
+
     /// The driver's handle; as [`Array::handle`].
     #[must_use]
     pub fn handle(&self) -> CUmipmappedArray {
@@ -140,7 +146,7 @@ impl MipmappedArray {
     }
 
     pub(super) fn raw(&self) -> CUmipmappedArray {
-        self.0.whole.raw as CUmipmappedArray
+        self.0.whole.raw() as CUmipmappedArray
     }
 }
 

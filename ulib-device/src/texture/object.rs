@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ulib_core::{Error, Result};
 
 use super::descriptor::check_channels;
-use super::ending::{Destroy, Outcome, Reader};
+use super::ending::{Outcome, Owned};
 use super::limits::check_most;
 use super::{Array, FilterMode, Format, MipmappedArray, ReadMode, Sampling, View};
 use crate::driver::{check, missing_entry, relaxed_capture};
@@ -278,12 +278,18 @@ impl TextureObject {
                 unsafe { create(&raw mut raw, &raw const resource, &raw const texture, seen) };
             check(table, "cuTexObjectCreate", status)
         })?;
-        let entry = (
-            "cuTexObjectDestroy",
-            (|table: &Table| table.cuTexObjectDestroy) as fn(&Table) -> Option<Destroy>,
+        let destroy = |table: &Table, raw| {
+            // SAFETY: made above, and destroyed only here: `Owned` calls this once.
+            table
+                .cuTexObjectDestroy
+                .map(|destroy| unsafe { destroy(raw) })
+        };
+        let owner = Owned::new(
+            (&device, raw),
+            ("cuTexObjectDestroy", destroy),
+            Kind::Texture,
+            source.clone(),
         );
-        // SAFETY: made above, and destroyed by this only.
-        let owner = unsafe { Reader::new((&device, raw), entry, Kind::Texture, source.clone()) };
         let outcome = owner.outcome();
         // SAFETY: nothing is ever accessed at the address of the ledger.
         let ledger = unsafe { DeviceBytes::foreign(&device, raw, 1, Box::new(owner)) };
@@ -354,7 +360,7 @@ impl TextureObject {
     /// # Errors
     /// Whatever the driver says. If that did not destroy it, what it reads is not given back either.
     pub fn close(self) -> Result<()> {
-        Arc::try_unwrap(self.0).map_or(Ok(()), |inner| inner.outcome.of(|| inner.ledger.close()))
+        Arc::into_inner(self.0).map_or(Ok(()), |inner| inner.outcome.of(|| inner.ledger.close()))
     }
 
     /// Calls `queue`, which puts work that reads the texture into `stream`, after making that stream wait for writes to

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ulib_core::{Error, Result};
 
 use super::Array;
-use super::ending::{Destroy, Outcome, Reader};
+use super::ending::{Outcome, Owned};
 use crate::driver::{check, missing_entry, relaxed_capture};
 use crate::memory::{Access, DeviceBytes};
 use crate::report::Kind;
@@ -64,12 +64,18 @@ impl SurfaceObject {
             let status = unsafe { create(&raw mut raw, &raw const resource) };
             check(table, "cuSurfObjectCreate", status)
         })?;
-        let entry = (
-            "cuSurfObjectDestroy",
-            (|table: &Table| table.cuSurfObjectDestroy) as fn(&Table) -> Option<Destroy>,
+        let destroy = |table: &Table, raw| {
+            // SAFETY: made above, and destroyed only here: `Owned` calls this once.
+            table
+                .cuSurfObjectDestroy
+                .map(|destroy| unsafe { destroy(raw) })
+        };
+        let owner = Owned::new(
+            (device, raw),
+            ("cuSurfObjectDestroy", destroy),
+            Kind::Surface,
+            array.clone(),
         );
-        // SAFETY: made above, and destroyed by this only.
-        let owner = unsafe { Reader::new((device, raw), entry, Kind::Surface, array.clone()) };
         let outcome = owner.outcome();
         // SAFETY: nothing is ever accessed at the address of the ledger.
         let ledger = unsafe { DeviceBytes::foreign(device, raw, 1, Box::new(owner)) };
@@ -113,7 +119,7 @@ impl SurfaceObject {
     /// # Errors
     /// Whatever the driver says. If that did not destroy it, the array is not given back either.
     pub fn close(self) -> Result<()> {
-        Arc::try_unwrap(self.0).map_or(Ok(()), |inner| inner.outcome.of(|| inner.ledger.close()))
+        Arc::into_inner(self.0).map_or(Ok(()), |inner| inner.outcome.of(|| inner.ledger.close()))
     }
 
     /// Calls `queue`, which puts work that writes through the surface into `stream`, after making that stream wait for uses

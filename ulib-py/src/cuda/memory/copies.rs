@@ -4,15 +4,15 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use ulib_core::{Error, ErrorKind};
 use ulib_device::Access;
 use ulib_device::copy::raw;
 
 use super::buffer::{HostBytes, HostPtr};
 use super::device::size_of;
 use super::on::On;
+use super::pending;
 use super::pointer::Pointer;
-use super::{pending, transfer};
+use super::transfer::{self, named};
 use crate::cuda::arguments::Whole;
 use crate::cuda::errors::IntoCudaResult;
 use crate::cuda::kept::{Keeper, in_graph};
@@ -24,14 +24,6 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(memcpy_dtoh_async, module)?)?;
     module.add_function(wrap_pyfunction!(memcpy_dtod, module)?)?;
     module.add_function(wrap_pyfunction!(memcpy_dtod_async, module)?)
-}
-
-/// The error as one of `op`; what the driver says with the place that it was about.
-pub(super) fn named(error: Error, op: &'static str, what: &str, pointer: &Pointer) -> Error {
-    match error.kind() {
-        ErrorKind::Driver { .. } => error.context(format!("{op}: {what} {:#x}", pointer.address())),
-        _ => error.of_op(op),
-    }
 }
 
 /// Copies the bytes of ``src``, anything contiguous with a buffer, to the device memory ``dest``. Returns when they are there.

@@ -5,10 +5,9 @@ use pyo3::prelude::*;
 use ulib_device::Access;
 use ulib_device::copy::raw::{self, Element};
 
-use super::copies::named;
 use super::on::On;
 use super::pointer::Pointer;
-use super::transfer;
+use super::transfer::{self, named};
 use crate::cuda::arguments::Whole;
 use crate::cuda::errors::{IntoCudaResult, fitting, logic};
 

@@ -60,7 +60,7 @@ impl Drop for IPCMemoryHandle {
 
 /// Unmaps the memory now, or when the graphs that use it are gone.
 fn close(memory: Arc<ImportedMemory>) -> Result<()> {
-    Arc::try_unwrap(memory).map_or(Ok(()), ImportedMemory::close)
+    Arc::into_inner(memory).map_or(Ok(()), ImportedMemory::close)
 }
 
 #[pymethods]

@@ -125,22 +125,22 @@ impl Side {
     }
 
     /// Refuses what lies outside what is known to be there, and rows and slices that overlap each other.
-    pub(super) fn check(&self, what: &str, extent: Extent) -> PyResult<()> {
+    pub(super) fn check(&self, op: &'static str, what: &str, extent: Extent) -> PyResult<()> {
         let len = match &self.place {
             Place::Nothing => {
-                return Err(logic(format!("copy: {what} has not been set")));
+                return Err(logic(format!("{op}: {what} has not been set")));
             }
-            Place::Array(_, array) => return self.check_in(what, array, extent),
+            Place::Array(_, array) => return self.check_in(op, what, array, extent),
             Place::Host(bytes) => Some(bytes.len()),
             Place::Device(_) => None,
         };
         let (told, [x, y, z]) = (&self.told, self.told.origin);
-        let beyond = || logic(format!("copy: {what} reaches beyond every address"));
+        let beyond = || logic(format!("{op}: {what} reaches beyond every address"));
         let row = x.checked_add(extent.width).ok_or_else(beyond)?;
         let has_rows = extent.height > 1 || extent.depth > 1 || y > 0 || z > 0;
         if has_rows && told.pitch < row {
             return Err(logic(format!(
-                "copy: the pitch of {what} is {}, expected at least the {row} bytes of a row",
+                "{op}: the pitch of {what} is {}, expected at least the {row} bytes of a row",
                 told.pitch
             )));
         }
@@ -148,7 +148,7 @@ impl Side {
         let has_slices = extent.depth > 1 || z > 0;
         if has_slices && told.height < rows {
             return Err(logic(format!(
-                "copy: the height of {what} is {}, expected at least the {rows} rows of a slice",
+                "{op}: the height of {what} is {}, expected at least the {rows} rows of a slice",
                 told.height
             )));
         }
@@ -169,15 +169,21 @@ impl Side {
         };
         let end = end().ok_or_else(beyond)?;
         match (len, &self.place) {
-            (_, Place::Device(pointer)) => pointer.check("copy", what, end),
+            (_, Place::Device(pointer)) => pointer.check(op, what, end),
             (Some(len), _) if end > len => Err(logic(format!(
-                "copy: {end} bytes exceed the {len} bytes of {what}"
+                "{op}: {end} bytes exceed the {len} bytes of {what}"
             ))),
             _ => Ok(()),
         }
     }
 
-    fn check_in(&self, what: &str, array: &Array, extent: Extent) -> PyResult<()> {
+    fn check_in(
+        &self,
+        op: &'static str,
+        what: &str,
+        array: &Array,
+        extent: Extent,
+    ) -> PyResult<()> {
         let own = array.descriptor();
         let axes = [
             ("bytes of a row", extent.width, own.row_bytes()),
@@ -187,7 +193,7 @@ impl Side {
         for ((axis, len, all), from) in axes.into_iter().zip(self.told.origin) {
             if from.checked_add(len).is_none_or(|end| end > all) {
                 return Err(logic(format!(
-                    "copy: {len} {axis} from {from} exceed the {all} of {what}"
+                    "{op}: {len} {axis} from {from} exceed the {all} of {what}"
                 )));
             }
         }

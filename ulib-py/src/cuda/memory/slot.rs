@@ -72,34 +72,27 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         let bytes = self.bytes.get_mut().unwrap_or_else(PoisonError::into_inner);
-        match bytes.take().map(Arc::try_unwrap) {
-            None => {}
-            // Where nobody is waited for, going out of the interpreter and back would cost more than the rest.
-            Some(Ok(mut bytes)) => {
-                if bytes.goes_without_waiting() {
-                    drop(bytes);
-                } else {
-                    drop_detached(bytes);
-                }
-            }
-            Some(Err(shared)) => drop_detached(shared),
+        // Whoever else still uses it frees it later.
+        let Some(mut bytes) = bytes.take().and_then(Arc::into_inner) else {
+            return;
+        };
+        // Where nobody is waited for, going out of the interpreter and back would cost more than the rest.
+        if bytes.goes_without_waiting() {
+            drop(bytes);
+        } else {
+            drop_detached(bytes);
         }
     }
 }
 
 /// Frees the memory now, or when whoever uses it at this moment is done.
 fn close(py: Python<'_>, bytes: Arc<DeviceBytes>) -> Result<()> {
-    match Arc::try_unwrap(bytes) {
-        Ok(mut bytes) => {
-            if bytes.goes_without_waiting() {
-                bytes.close()
-            } else {
-                py.detach(|| bytes.close())
-            }
-        }
-        Err(shared) => {
-            py.detach(|| drop(shared));
-            Ok(())
-        }
+    let Some(mut bytes) = Arc::into_inner(bytes) else {
+        return Ok(());
+    };
+    if bytes.goes_without_waiting() {
+        bytes.close()
+    } else {
+        py.detach(|| bytes.close())
     }
 }

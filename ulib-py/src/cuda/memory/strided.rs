@@ -33,6 +33,17 @@ enum Form {
     Peer,
 }
 
+impl Form {
+    /// The class that is called.
+    fn op(self) -> &'static str {
+        match self {
+            Self::Rows { .. } => "Memcpy2D",
+            Self::Slices => "Memcpy3D",
+            Self::Peer => "Memcpy3DPeer",
+        }
+    }
+}
+
 /// Does the copy: now, or on a stream.
 fn run(
     py: Python<'_>,
@@ -40,8 +51,8 @@ fn run(
     form: Form,
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    const OP: &str = "copy";
-    let on = On::of(OP, stream)?;
+    let op = form.op();
+    let on = On::of(op, stream)?;
     let waits = stream.is_none();
     let (call, extent, touches_host, src, dst, device, keepers, arrays) = {
         let description = lock(state);
@@ -53,8 +64,8 @@ fn run(
         if extent.width == 0 || extent.height == 0 || extent.depth == 0 {
             return Ok(());
         }
-        from.check("the source", extent)?;
-        to.check("the destination", extent)?;
+        from.check(op, "the source", extent)?;
+        to.check(op, "the destination", extent)?;
         let (here, there) = (from.on()?, to.on()?);
         let contexts = match form {
             Form::Peer => [
@@ -90,7 +101,7 @@ fn run(
     };
     let after = py
         .detach(|| {
-            let stream = on.stream(OP, &device)?;
+            let stream = on.stream(op, &device)?;
             for keeper in keepers.iter().flatten() {
                 in_graph(&stream, || keeper.clone())?;
             }
@@ -112,6 +123,7 @@ fn run(
             }
             pending::mark(&stream)
         })
+        .map_err(|error| transfer::of_op(error, op))
         .cuda()?;
     for keeper in keepers.into_iter().flatten() {
         pending::keep(py, after.clone(), keeper);
@@ -246,42 +258,50 @@ macro_rules! copies {
 
             /// Takes the source from host memory: anything contiguous with a buffer, which is kept.
             fn set_src_host(&self, buffer: &Bound<'_, PyAny>) -> PyResult<()> {
-                put(&self.state, Given::host("set_src_host", buffer, false)?, |all| &mut all.src)
+                let given = Given::host(concat!(stringify!($class), ".set_src_host"), buffer, false)?;
+                put(&self.state, given, |all| &mut all.src)
             }
 
             /// Puts the copy into host memory: anything contiguous and writable with a buffer, which is kept.
             fn set_dst_host(&self, buffer: &Bound<'_, PyAny>) -> PyResult<()> {
-                put(&self.state, Given::host("set_dst_host", buffer, true)?, |all| &mut all.dst)
+                let given = Given::host(concat!(stringify!($class), ".set_dst_host"), buffer, true)?;
+                put(&self.state, given, |all| &mut all.dst)
             }
 
             /// Takes the source from device memory.
             fn set_src_device(&self, devptr: &Bound<'_, PyAny>) -> PyResult<()> {
-                put(&self.state, Given::device("set_src_device", devptr, false)?, |all| &mut all.src)
+                let given = Given::device(concat!(stringify!($class), ".set_src_device"), devptr, false)?;
+                put(&self.state, given, |all| &mut all.src)
             }
 
             /// Puts the copy into device memory.
             fn set_dst_device(&self, devptr: &Bound<'_, PyAny>) -> PyResult<()> {
-                put(&self.state, Given::device("set_dst_device", devptr, true)?, |all| &mut all.dst)
+                let given = Given::device(concat!(stringify!($class), ".set_dst_device"), devptr, true)?;
+                put(&self.state, given, |all| &mut all.dst)
             }
 
             /// Takes the source from an ``Array``.
             fn set_src_array(&self, array: &Bound<'_, PyAny>) -> PyResult<()> {
-                put(&self.state, Given::array("set_src_array", array)?, |all| &mut all.src)
+                let given = Given::array(concat!(stringify!($class), ".set_src_array"), array)?;
+                put(&self.state, given, |all| &mut all.src)
             }
 
             /// Puts the copy into an ``Array``.
             fn set_dst_array(&self, array: &Bound<'_, PyAny>) -> PyResult<()> {
-                put(&self.state, Given::array("set_dst_array", array)?, |all| &mut all.dst)
+                let given = Given::array(concat!(stringify!($class), ".set_dst_array"), array)?;
+                put(&self.state, given, |all| &mut all.dst)
             }
 
             /// Takes the source from wherever it is: device memory, or host memory that devices reach.
             fn set_src_unified(&self, obj: &Bound<'_, PyAny>) -> PyResult<()> {
-                put(&self.state, Given::unified("set_src_unified", obj, false)?, |all| &mut all.src)
+                let given = Given::unified(concat!(stringify!($class), ".set_src_unified"), obj, false)?;
+                put(&self.state, given, |all| &mut all.src)
             }
 
             /// Puts the copy wherever it is to be: device memory, or host memory that devices reach.
             fn set_dst_unified(&self, obj: &Bound<'_, PyAny>) -> PyResult<()> {
-                put(&self.state, Given::unified("set_dst_unified", obj, true)?, |all| &mut all.dst)
+                let given = Given::unified(concat!(stringify!($class), ".set_dst_unified"), obj, true)?;
+                put(&self.state, given, |all| &mut all.dst)
             }
 
             fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

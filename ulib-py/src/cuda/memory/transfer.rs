@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ulib_core::Result;
+use ulib_core::{Error, ErrorKind, Result};
 use ulib_device::graph::any_capture;
 use ulib_device::{Access, Device, DeviceBytes, Stream, copy};
 
@@ -62,6 +62,25 @@ fn wait_for_producer(pointer: &Pointer, stream: &Stream) -> Result<()> {
     // SAFETY: the protocol promises that the number is a stream of the array's context that lives as long as the array, which
     // the caller has.
     unsafe { wait_for_owner(stream, handle) }
+}
+
+/// The error as one of `op`; what the driver says with the place that it was about.
+pub(crate) fn named(error: Error, op: &'static str, what: &str, pointer: &Pointer) -> Error {
+    about(error, op, || {
+        format!("{op}: {what} {:#x}", pointer.address())
+    })
+}
+
+/// The error as one of `op`, also where the driver says it.
+pub(super) fn of_op(error: Error, op: &'static str) -> Error {
+    about(error, op, || op.to_owned())
+}
+
+fn about(error: Error, op: &'static str, place: impl FnOnce() -> String) -> Error {
+    match error.kind() {
+        ErrorKind::Driver { .. } => error.context(place()),
+        _ => error.of_op(op),
+    }
 }
 
 /// Copies from the host and waits for it.

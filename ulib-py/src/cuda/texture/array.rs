@@ -15,7 +15,7 @@ use crate::cuda::memory::buffer::{HostBytes, HostPtr};
 use crate::cuda::memory::device::after_collecting;
 use crate::cuda::memory::on::On;
 use crate::cuda::memory::pointer::Pointer;
-use crate::cuda::memory::transfer::bytes;
+use crate::cuda::memory::transfer::{bytes, named};
 
 /// Texels in device memory, in an order of the device's own, made from an ``ArrayDescriptor`` or ``ArrayDescriptor3D``.
 ///
@@ -148,7 +148,8 @@ impl PyArray {
         if HostBytes::are_in(source) {
             let host = HostBytes::of(OP, "source", source)?;
             let host = slice(&host);
-            return py.detach(|| fill(Source::Host(host))).cuda();
+            let filled = py.detach(|| fill(Source::Host(host)));
+            return filled.map_err(|error| error.of_op(OP)).cuda();
         }
         let from = Pointer::of(OP, "source", source)?;
         let len = span(&array, pitch);
@@ -157,6 +158,7 @@ impl PyArray {
             let from = bytes(&from, array.device(), len)?;
             fill(Source::Device(&from))
         })
+        .map_err(|error| named(error, OP, "source", &from))
         .cuda()
     }
 
@@ -188,6 +190,7 @@ impl PyArray {
                     let to = unsafe { std::slice::from_raw_parts_mut(start.get(), len) };
                     read(Target::Host(to))
                 })
+                .map_err(|error| error.of_op(OP))
                 .cuda();
         }
         let to = Pointer::to_write(OP, "dest", dest)?;
@@ -197,6 +200,7 @@ impl PyArray {
             let to = bytes(&to, array.device(), len)?;
             read(Target::Device(&to))
         })
+        .map_err(|error| named(error, OP, "dest", &to))
         .cuda()
     }
 

@@ -14,7 +14,7 @@ use crate::cuda::arguments::{Whole, instance};
 use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::cuda::memory::buffer::{HostBytes, HostPtr};
 use crate::cuda::memory::pointer::Pointer;
-use crate::cuda::memory::transfer::bytes;
+use crate::cuda::memory::transfer::{bytes, named};
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(memcpy_dtoa, module)?)?;
@@ -79,6 +79,7 @@ fn memcpy_dtoa(
                 &stream,
             )
         })
+        .map_err(|error| named(error, OP, "src", &from))
         .cuda()
 }
 
@@ -103,6 +104,7 @@ fn memcpy_atod(
             );
             copy_from_array(Target::Device(&to), pitch, &array, origin, extent, &stream)
         })
+        .map_err(|error| named(error, OP, "dest", &to))
         .cuda()
 }
 
@@ -124,6 +126,7 @@ fn memcpy_atoa(
         let stream = Stream::legacy(to.device());
         copy_between_arrays(&to, to_origin, &from, from_origin, extent, &stream)
     })
+    .map_err(|error| error.of_op(OP))
     .cuda()
 }
 
@@ -140,6 +143,7 @@ fn py_memcpy_htoa(ary: &Bound<'_, PyAny>, index: Whole, src: &Bound<'_, PyAny>) 
             let stream = Stream::legacy(array.device());
             copy_to_array(&array, origin, Source::Host(host), pitch, extent, &stream)
         })
+        .map_err(|error| error.of_op(OP))
         .cuda()
 }
 
@@ -163,5 +167,6 @@ fn py_memcpy_atoh(dest: &Bound<'_, PyAny>, ary: &Bound<'_, PyAny>, index: Whole)
             let stream = Stream::legacy(array.device());
             copy_from_array(Target::Host(to), pitch, &array, origin, extent, &stream)
         })
+        .map_err(|error| error.of_op(OP))
         .cuda()
 }

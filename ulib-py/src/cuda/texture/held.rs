@@ -18,9 +18,17 @@ pub(crate) trait Ends: Clone + Send {
     }
 }
 
-impl Ends for Array {}
+impl Ends for Array {
+    fn end(self) -> Result<()> {
+        self.close()
+    }
+}
 
-impl Ends for MipmappedArray {}
+impl Ends for MipmappedArray {
+    fn end(self) -> Result<()> {
+        self.close()
+    }
+}
 
 impl Ends for SurfaceObject {
     fn end(self) -> Result<()> {
