@@ -25,6 +25,7 @@ use pyo3::prelude::*;
 use ulib_core::{Error, ErrorKind, PreferredDevice, Result};
 use ulib_device::block::{Visit, Visits};
 
+use crate::detached::drop_detached;
 use crate::log;
 use crate::source::Object;
 
@@ -100,18 +101,6 @@ fn at_once<G>(attempt: TryLockResult<G>) -> Result<G> {
             "the object is in use by another thread, for which a signal handler that interrupts a call cannot wait",
         )),
     }
-}
-
-/// Drops `value` detached from the interpreter, since freeing device memory may wait for the
-/// driver, whose locks may be held by a thread that waits for the interpreter.
-pub(crate) fn drop_detached<T: Send>(value: T) {
-    let mut value = Some(value);
-    Python::try_attach(|py| {
-        let value = value.take();
-        py.detach(|| drop(value));
-    });
-    // Without an interpreter (it is shutting down) there is nobody to hold up.
-    drop(value);
 }
 
 /// Takes a lock: with `attempt`, else with `wait`, unless whoever has it stayed in the parent of this process.

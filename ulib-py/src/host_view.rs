@@ -14,7 +14,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMemoryView, PyTuple, PyWeakrefMethods, PyWeakrefReference};
 
-use crate::cell::drop_detached;
+use crate::detached::drop_detached;
 use crate::errors::IntoPyResult;
 use crate::interop::buffer::{self, Memory};
 use crate::source::{Desc, Source, block};

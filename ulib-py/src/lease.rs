@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyTuple};
 use ulib_device::block::Lease;
 
 use crate::args::Int;
-use crate::cell::drop_detached;
+use crate::detached::drop_detached;
 use crate::errors::IntoPyResult;
 use crate::interop::cuda_array_interface::{dictionary, strides};
 use crate::interop::dlpack::{abi, export};

@@ -11,6 +11,7 @@ mod bulk;
 mod cell;
 mod compute;
 mod cuda;
+mod detached;
 mod device;
 mod errors;
 mod gather;

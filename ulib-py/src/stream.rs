@@ -13,8 +13,8 @@ use ulib_device::Device;
 use ulib_device::stream::StreamScope;
 
 use crate::args::{Int, number, whole};
-use crate::cell::drop_detached;
 use crate::cuda::kept::Object;
+use crate::detached::drop_detached;
 use crate::errors::{IntoPyResult, shortened};
 
 /// A queue of work on a device. In ``with Stream() as stream:`` the operations of this thread put their work for

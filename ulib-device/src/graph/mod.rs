@@ -29,7 +29,7 @@ pub(crate) use kept::{InCapture, Kept, capture_of};
 pub use node::{Node, NodeKind};
 pub use open::any_capture;
 pub(crate) use open::{end_outside, is_open, unless_captured};
-pub use retired::let_go;
+pub use retired::{keeps_some, let_go};
 
 use crate::device::Device;
 use crate::driver::{check, missing_entry};

@@ -48,6 +48,11 @@ pub(super) fn retire(marks: Vec<Mark>, what: Box<dyn Any + Send>) {
     SOME.store(true, Ordering::Release);
 }
 
+/// Whether [`let_go`] may find something.
+pub fn keeps_some() -> bool {
+    SOME.load(Ordering::Acquire)
+}
+
 /// Lets go what graphs no longer need, and whose last launches are done by now. Does not wait. Changing and closing graphs
 /// and allocating device memory do it as well.
 pub fn let_go() {

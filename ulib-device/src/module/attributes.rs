@@ -39,6 +39,12 @@ fn laid_out(declared: &[Declared]) -> Box<[Parameter]> {
 const MOST: usize = 1 << 15;
 
 impl Function {
+    /// Whether [`parameters`](Self::parameters) answers without asking the driver.
+    #[must_use]
+    pub fn knows_parameters(&self) -> bool {
+        self.0.parameters.get().is_some()
+    }
+
     /// The kernel's parameters, in order. Asked for once.
     ///
     /// Places and sizes are the driver's; where it does not tell them (before CUDA 12.4), those of the PTX, and `None` for

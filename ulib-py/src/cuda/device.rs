@@ -14,7 +14,7 @@ use super::context::PyContext;
 use super::current::{self, Entry};
 use super::errors::{IntoCudaResult, fitting, logic};
 use crate::args::{self, Int, whole};
-use crate::cell::drop_detached;
+use crate::detached::drop_detached;
 
 /// A device, by its ordinal or its address on the PCI bus. What :class:`device_attribute` lists is there in lower case as
 /// well, such as ``device.multiprocessor_count``.
@@ -90,8 +90,8 @@ impl PyDevice {
     }
 
     /// The address on the PCI bus, such as ``0000:01:00.0``.
-    fn pci_bus_id(&self) -> PyResult<String> {
-        self.0.pci_bus_id().cuda()
+    fn pci_bus_id(&self, py: Python<'_>) -> PyResult<String> {
+        py.detach(|| self.0.pci_bus_id()).cuda()
     }
 
     /// Major and minor version of the instruction set.
@@ -108,7 +108,7 @@ impl PyDevice {
     fn get_attribute(&self, py: Python<'_>, attr: Whole) -> PyResult<Py<PyAny>> {
         let attr = fitting("Device.get_attribute", "attr", attr)?;
         let attribute = CUdevice_attribute(attr);
-        let value = self.0.attribute(attribute);
+        let value = py.detach(|| self.0.attribute(attribute));
         let value = value.with_context(|| format!("Device.get_attribute: attr {attr}"));
         shown(py, attribute, value.cuda()?)
     }
@@ -131,7 +131,7 @@ impl PyDevice {
                 "'Device' object has no attribute '{name}'"
             )));
         };
-        let value = self.0.attribute_if_known(attribute).cuda()?;
+        let value = py.detach(|| self.0.attribute_if_known(attribute)).cuda()?;
         let value = value.ok_or_else(|| {
             PyAttributeError::new_err(format!("Device: this driver does not know {name}"))
         })?;
@@ -165,9 +165,9 @@ impl PyDevice {
     }
 
     /// Whether kernels of this device could reach memory of the other directly.
-    fn can_access_peer(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+    fn can_access_peer(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
         let other = instance::<Self>("Device.can_access_peer", "other", other)?.get();
-        self.0.can_access_peer(&other.0).cuda()
+        py.detach(|| self.0.can_access_peer(&other.0)).cuda()
     }
 
     /// Lets kernels and copies of this device reach memory of the other directly, as long as what this returns lives or

@@ -14,7 +14,7 @@ use super::memory::on::On;
 use super::memory::pending;
 use super::module::bytes_of;
 use crate::args::{Int, whole};
-use crate::cell::drop_detached;
+use crate::detached::drop_detached;
 
 /// A point in a stream of the current device, to be waited for and timed. ``flags`` are :class:`event_flags`. Recorded in a stream that
 /// is being captured, it stands for a point of the graph until it is recorded elsewhere: only streams can wait for it, which become part

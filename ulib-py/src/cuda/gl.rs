@@ -1,7 +1,5 @@
 //! Objects of OpenGL: `uLib.cuda.gl`.
 
-use std::sync::Arc;
-
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use ulib_core::Result;
@@ -11,13 +9,23 @@ use super::current;
 use super::device::PyDevice;
 use super::errors::{IntoCudaResult, logic};
 use super::memory::on::On;
-use super::texture::{Ends, Held, PyArray};
+use super::texture::{Held, PyArray};
 use crate::args::Int;
 use crate::cuda::arguments::Whole;
+use crate::detached::{Ends, InHand};
 
-impl Ends for Registered {}
+/// By a call of its own before.
+impl Ends for Registered {
+    fn end(self) -> Result<()> {
+        Ok(())
+    }
+}
 
-impl Ends for Arc<Mapping> {}
+impl Ends for Mapping {
+    fn end(self) -> Result<()> {
+        Ok(())
+    }
+}
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<RegisteredBuffer>()?;
@@ -34,14 +42,14 @@ fn number(op: &str, what: &str, given: Whole) -> PyResult<u32> {
 
 fn map(
     py: Python<'_>,
-    registered: &Registered,
+    registered: &InHand<Registered>,
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<RegisteredMapping> {
     let on = On::of("map", stream)?;
     // OpenGL contexts belong to threads, and detaching does not change the thread.
     let mapping = py
         .detach(|| -> Result<Mapping> { registered.map(&on.stream("map", registered.device())?) });
-    Ok(RegisteredMapping(Held::new(Arc::new(mapping.cuda()?))))
+    Ok(RegisteredMapping(Held::new(mapping.cuda()?)))
 }
 
 /// A buffer of OpenGL, by its number there, that the device may use while it is mapped. ``flags`` is of
@@ -127,7 +135,7 @@ impl RegisteredImage {
 /// An object of OpenGL while the device has it: until ``unmap()``, or the end of ``with mapping:``. What was got from it ends
 /// with it.
 #[pyclass(frozen, weakref, module = "uLib.cuda.gl")]
-pub(super) struct RegisteredMapping(Held<Arc<Mapping>>);
+pub(super) struct RegisteredMapping(Held<Mapping>);
 
 const MAPPING: &str = "RegisteredMapping";
 

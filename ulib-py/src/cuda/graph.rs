@@ -19,7 +19,7 @@ use super::module::calls::{extents, shared_bytes};
 use super::module::function::Function;
 use super::stream::PyStream;
 use crate::args::{Int, whole};
-use crate::cell::drop_detached;
+use crate::detached::drop_detached;
 
 /// What ``Stream.capture`` gives: in its ``with`` block what is put into the stream is written down instead of run. It may be left on
 /// another thread than it was entered on; an object that goes without it ends the capture, and its work is forgotten.
@@ -384,7 +384,7 @@ impl PyGraphExec {
             unsafe { exec.set_kernel_with(node, function.inner(), config, &mut arguments) }?;
             for owner in needs.owners() {
                 // What kernels do with it is not known.
-                exec.uses_for(node, owner, Access::Read);
+                exec.uses_for(node, &owner.shared(), Access::Read);
             }
             exec.keep_for(node, (needs, used));
             Ok(())

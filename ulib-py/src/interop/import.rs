@@ -17,7 +17,7 @@ use super::dlpack::{self, abi};
 use super::foreign::{self, Promised, in_elements, place};
 use super::host_array::HostArray;
 use crate::bulk::BulkArray;
-use crate::cell::drop_detached;
+use crate::detached::drop_detached;
 use crate::errors::IntoPyResult;
 use crate::items::refuse_masked;
 use crate::scene::proxy::own;

@@ -11,6 +11,7 @@
 //! | `FAKECUDA_DEFERRED` | 1: streams run only at a synchronise |
 //! | `FAKECUDA_BANDWIDTH` | bytes a second that host copies may move |
 //! | `FAKECUDA_PEERS` | 0: the devices cannot reach each other |
+//! | `FAKECUDA_INTERPRETER` | 1: each call by a thread that holds Python's interpreter is named on standard error |
 //!
 //! A shared library cannot hide symbols from `dlsym`; hidden names are hidden there from `cuGetProcAddress` only. A test
 //! that needs a driver file without some symbols makes one with [`crate::control::command::without_symbols`].
@@ -43,6 +44,7 @@ pub(crate) fn config() -> Config {
     config.deferred = number("FAKECUDA_DEFERRED") == Some(1);
     config.bandwidth = number("FAKECUDA_BANDWIDTH").unwrap_or(0);
     config.peers = number("FAKECUDA_PEERS") != Some(0);
+    config.interpreter = number("FAKECUDA_INTERPRETER") == Some(1);
     config
 }
 

@@ -2,6 +2,7 @@
 
 pub mod command;
 pub mod env;
+mod interpreter;
 pub(crate) mod session;
 mod since;
 
@@ -40,6 +41,8 @@ pub(crate) struct Config {
     pub(crate) record: bool,
     /// Whether the devices can reach each other at all.
     pub(crate) peers: bool,
+    /// Whether calls that hold Python's interpreter are told.
+    pub(crate) interpreter: bool,
 }
 
 impl Config {
@@ -55,6 +58,7 @@ impl Config {
             bandwidth: 0,
             record: false,
             peers: true,
+            interpreter: false,
         }
     }
 }
@@ -107,6 +111,9 @@ pub(crate) fn on_call(name: &'static str) -> Verdict {
         }
         if control.config.record {
             control.log.push(name);
+        }
+        if control.config.interpreter && interpreter::is_held() {
+            eprintln!("fakecuda: {name} with the interpreter");
         }
         let mut verdict = Verdict::Go;
         for rule in &mut control.config.rules {

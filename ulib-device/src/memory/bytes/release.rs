@@ -1,7 +1,7 @@
 //! How memory is given back: after its last uses, wherever they are.
 
 use std::mem::ManuallyDrop;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use ulib_core::{Context, Result};
 
@@ -87,7 +87,10 @@ impl DeviceBytes {
     pub fn goes_without_waiting(&mut self) -> bool {
         let uses = self.uses.get_mut().unwrap_or_else(PoisonError::into_inner);
         let kept = match &self.owner {
-            Owner::Resource(resource) => resource.keeps_what_it_gets(),
+            // The last owner of the resource ends that, too, and what it keeps.
+            Owner::Resource(resource) => {
+                Arc::strong_count(resource) > 1 && resource.keeps_what_it_gets()
+            }
             _ => false,
         };
         kept && uses.are_on(&self.stream) && !*self.outsiders.get_mut() && !scratch::is_left()

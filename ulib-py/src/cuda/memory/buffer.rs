@@ -5,7 +5,6 @@
 )]
 
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
@@ -16,8 +15,8 @@ use ulib_core::{DType, Layout};
 use ulib_device::DeviceBytes;
 
 use crate::args::{attribute, caused};
-use crate::cell::drop_detached;
 use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::detached::InHand;
 use crate::interop::buffer::{Memory, fill, release};
 use crate::items::refuse_masked;
 use crate::source::Desc;
@@ -198,24 +197,17 @@ impl HostPtr {
 pub(super) struct DeviceBuffer {
     start: u64,
     len: usize,
-    bytes: Mutex<Option<Arc<DeviceBytes>>>,
+    _bytes: InHand<DeviceBytes>,
 }
 
 impl DeviceBuffer {
     /// `len` bytes at `start`, which lie in `bytes`.
-    pub(super) fn new(start: u64, len: usize, bytes: Arc<DeviceBytes>) -> Self {
+    pub(super) fn new(start: u64, len: usize, bytes: InHand<DeviceBytes>) -> Self {
         Self {
             start,
             len,
-            bytes: Mutex::new(Some(bytes)),
+            _bytes: bytes,
         }
-    }
-}
-
-impl Drop for DeviceBuffer {
-    fn drop(&mut self) {
-        let bytes = self.bytes.get_mut().unwrap_or_else(PoisonError::into_inner);
-        drop_detached(bytes.take());
     }
 }
 

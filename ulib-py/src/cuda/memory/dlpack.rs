@@ -1,8 +1,6 @@
 //! Arrays of `uLib.cuda.gpuarray` in DLPack's capsules, both ways.
 #![allow(unsafe_code, reason = "memory of others, and their streams")]
 
-use std::sync::Arc;
-
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
 use ulib_core::{Context, DType, Error, Layout, Result};
@@ -12,9 +10,9 @@ use super::device::{CLASS, DeviceAllocation};
 use super::pointer::allocation_of;
 use super::slot::Slot;
 use crate::args::Int;
-use crate::cell::drop_detached;
 use crate::cuda::current;
 use crate::cuda::errors::IntoCudaResult;
+use crate::detached::InHand;
 use crate::interop::dlpack::export::{Parcel, capsule, check_stream, stream_number};
 use crate::interop::dlpack::{abi, import};
 use crate::interop::foreign::{self, Promised};
@@ -28,13 +26,12 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// What keeps the memory of a capsule until its consumer is done.
 struct Kept {
-    bytes: Option<Arc<DeviceBytes>>,
+    bytes: Option<InHand<DeviceBytes>>,
     array: Option<Py<PyAny>>,
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        drop_detached(self.bytes.take());
         // Consumers are not attached as far as PyO3 knows, and it would put the object off.
         let array = self.array.take();
         Python::try_attach(|_| drop(array));

@@ -19,10 +19,10 @@ use ulib_device::pinned::{HostBlock, HostFlags, HostMemory, Registration, device
 use super::buffer::{HostBytes, fill_bytes};
 use super::device::{after_collecting, size_of};
 use crate::args::{Int, whole};
-use crate::cell::drop_detached;
 use crate::cuda::arguments::Whole;
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, fitting, logic};
+use crate::detached::drop_detached;
 use crate::interop::buffer::release;
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

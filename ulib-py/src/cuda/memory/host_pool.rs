@@ -11,10 +11,10 @@ use super::device::{after_collecting, size_of};
 use super::host::{HostPointer, Owner};
 use super::pools::{size_in, statistics};
 use crate::args::{Int, whole};
-use crate::cell::drop_detached;
 use crate::cuda::arguments::{Whole, instance};
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, fitting, logic};
+use crate::detached::drop_detached;
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PooledHostAllocation>()?;

@@ -1,18 +1,17 @@
 //! Device memory of other processes.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyTuple};
-use ulib_core::Result;
 use ulib_device::memory::{ImportedMemory, export_memory, memory_handle};
 
 use super::buffer::HostBytes;
 use super::pointer::Pointer;
 use crate::args::{Int, whole};
-use crate::cell::drop_detached;
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, fitting, logic};
+use crate::detached::InHand;
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<IPCMemoryHandle>()?;
@@ -34,33 +33,22 @@ fn mem_get_ipc_handle<'py>(devptr: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Py
 #[pyclass(frozen, weakref, module = "uLib.cuda.driver")]
 pub(crate) struct IPCMemoryHandle {
     address: u64,
-    memory: Mutex<Option<Arc<ImportedMemory>>>,
+    memory: Mutex<Option<InHand<ImportedMemory>>>,
 }
 
 impl IPCMemoryHandle {
     /// The memory, as long as it is mapped.
-    pub(super) fn memory(&self) -> Option<Arc<ImportedMemory>> {
+    pub(super) fn memory(&self) -> Option<InHand<ImportedMemory>> {
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         memory.clone()
     }
 
-    fn take(&self) -> Option<Arc<ImportedMemory>> {
+    fn take(&self) -> Option<InHand<ImportedMemory>> {
         self.memory
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take()
     }
-}
-
-impl Drop for IPCMemoryHandle {
-    fn drop(&mut self) {
-        drop_detached(self.take());
-    }
-}
-
-/// Unmaps the memory now, or when the graphs that use it are gone.
-fn close(memory: Arc<ImportedMemory>) -> Result<()> {
-    Arc::into_inner(memory).map_or(Ok(()), ImportedMemory::close)
 }
 
 #[pymethods]
@@ -87,7 +75,7 @@ impl IPCMemoryHandle {
             .cuda()?;
         Ok(Self {
             address: made.ptr(),
-            memory: Mutex::new(Some(Arc::new(made))),
+            memory: Mutex::new(Some(InHand::new(made))),
         })
     }
 
@@ -96,7 +84,7 @@ impl IPCMemoryHandle {
         let memory = self
             .take()
             .ok_or_else(|| logic("IPCMemoryHandle: the memory has been unmapped"))?;
-        py.detach(|| close(memory)).cuda()
+        memory.end(py).cuda()
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -105,8 +93,7 @@ impl IPCMemoryHandle {
 
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        self.take()
-            .map_or(Ok(()), |memory| py.detach(|| close(memory)).cuda())
+        self.take().map_or(Ok(()), |memory| memory.end(py).cuda())
     }
 
     fn __int__(&self) -> PyResult<u64> {

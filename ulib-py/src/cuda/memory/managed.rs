@@ -17,10 +17,10 @@ use super::device::{DeviceAllocation, after_collecting, size_of};
 use super::on::On;
 use super::slot::Slot;
 use crate::args::{Int, caused, shown, whole};
-use crate::cell::drop_detached;
 use crate::cuda::arguments::Whole;
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::detached::drop_detached;
 use crate::interop::buffer::release;
 
 const CLASS: &str = "ManagedAllocation";

@@ -21,9 +21,9 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// The device on which the memory is: that of the context, else the allocation's own, else what the driver says.
-fn device_of(pointer: &Pointer, context: Option<&Bound<'_, PyContext>>) -> Result<Device> {
-    if let Some(context) = context {
-        return Ok(context.get().0.context.device().clone());
+fn device_of(pointer: &Pointer, context: Option<Device>) -> Result<Device> {
+    if let Some(device) = context {
+        return Ok(device);
     }
     if pointer.owner().is_none()
         && let Some(info) = PointerInfo::of(pointer.address())?
@@ -33,12 +33,11 @@ fn device_of(pointer: &Pointer, context: Option<&Bound<'_, PyContext>>) -> Resul
     pointer.device()
 }
 
-fn context_of<'a, 'py>(
-    op: &str,
-    what: &str,
-    given: Option<&'a Bound<'py, PyAny>>,
-) -> PyResult<Option<&'a Bound<'py, PyContext>>> {
-    given.map(|given| instance(op, what, given)).transpose()
+/// The device of a context, where one is given.
+fn device_in(op: &str, what: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Device>> {
+    let context = given.map(|given| instance::<PyContext>(op, what, given));
+    let context = context.transpose()?;
+    Ok(context.map(|context| context.get().0.context.device().clone()))
 }
 
 fn copy(
@@ -55,13 +54,13 @@ fn copy(
     let size = size_of(op, "size", size)?;
     to.check(op, "dest", size)?;
     from.check(op, "src", size)?;
-    let dest_context = context_of(op, "dest_context", dest_context)?;
-    let src_context = context_of(op, "src_context", src_context)?;
+    let dest_device = device_in(op, "dest_context", dest_context)?;
+    let src_device = device_in(op, "src_context", src_context)?;
     if size == 0 {
         return Ok(());
     }
-    let there = device_of(&to, dest_context).cuda()?;
-    let here = device_of(&from, src_context).cuda()?;
+    let devices = || Ok((device_of(&to, dest_device)?, device_of(&from, src_device)?));
+    let (there, here) = dest.py().detach(devices).cuda()?;
     for (what, pointer, device) in [("dest", &to, &there), ("src", &from, &here)] {
         if let Some(owner) = pointer.owner()
             && owner.device() != device

@@ -1,17 +1,18 @@
 //! What copies on streams still use.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use ulib_core::{Error, Result};
-use ulib_device::{Event, Stream};
+use ulib_device::{Event, Stream, graph};
 
 use crate::cuda::kept::Keeper;
+use crate::detached::InHand;
 
 struct Kept {
-    after: Arc<Event>,
-    _keeper: Keeper,
+    after: InHand<Event>,
+    keeper: Keeper,
 }
 
 static PENDING: Mutex<VecDeque<Kept>> = Mutex::new(VecDeque::new());
@@ -22,7 +23,7 @@ pub(super) enum Mark {
     /// No longer: what used it has run.
     Done,
     /// Until that is reached.
-    After(Arc<Event>),
+    After(InHand<Event>),
     /// As long as the graph that the stream is captured into, by who has put the work there ([`in_graph`](crate::cuda::kept::in_graph)); of a capture that is
     /// not ours, its user keeps what it uses.
     Captured,
@@ -33,7 +34,7 @@ pub(super) fn mark(stream: &Stream) -> Result<Mark> {
     match stream.is_capturing() {
         Ok(true) => Ok(Mark::Captured),
         Ok(false) => match stream.record() {
-            Ok(event) => Ok(Mark::After(Arc::new(event))),
+            Ok(event) => Ok(Mark::After(InHand::new(event))),
             Err(error) => wait_for(stream, error),
         },
         Err(error) => wait_for(stream, error),
@@ -52,27 +53,33 @@ fn wait_for(stream: &Stream, error: Error) -> Result<Mark> {
 pub(super) fn keep(py: Python<'_>, mark: Mark, keeper: Keeper) {
     if let Mark::After(after) = mark {
         let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.push_back(Kept {
-            after,
-            _keeper: keeper,
-        });
+        pending.push_back(Kept { after, keeper });
     }
     let_go(py);
 }
 
 /// Lets what copies and graphs no longer use go; does not wait.
-pub(in crate::cuda) fn let_go(_py: Python<'_>) {
-    ulib_device::graph::let_go();
-    let mut done = Vec::new();
-    // Whoever has the lock does the same.
-    if let Ok(mut pending) = PENDING.try_lock() {
-        while pending
-            .front()
-            .is_some_and(|kept| kept.after.is_done().unwrap_or(false))
-        {
-            done.extend(pending.pop_front());
-        }
+pub(in crate::cuda) fn let_go(py: Python<'_>) {
+    if !graph::keeps_some() && PENDING.try_lock().is_ok_and(|pending| pending.is_empty()) {
+        return;
     }
+    let done: Vec<Keeper> = py.detach(|| {
+        graph::let_go();
+        let mut done = Vec::new();
+        while let Some(Kept { after, keeper }) = first_done() {
+            drop(after);
+            done.push(keeper);
+        }
+        done
+    });
     // Their objects may run anything when they go.
     drop(done);
+}
+
+/// Takes what has been kept longest, if it is no longer used.
+fn first_done() -> Option<Kept> {
+    // Whoever has the lock does the same.
+    let mut pending = PENDING.try_lock().ok()?;
+    let is_done = pending.front()?.after.is_done().unwrap_or(false);
+    if is_done { pending.pop_front() } else { None }
 }

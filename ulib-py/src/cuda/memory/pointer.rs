@@ -1,7 +1,5 @@
 //! A place in device memory, as an argument.
 
-use std::sync::Arc;
-
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -19,6 +17,7 @@ use crate::args::{Int, attempted, attribute, caused, shown};
 use crate::cuda::current;
 use crate::cuda::errors::{logic, to_cuda};
 use crate::cuda::kept::Object;
+use crate::detached::InHand;
 use crate::interop::described::{Described, Reader};
 
 /// Base of classes that stand for an address of device memory: they override ``get_pointer``, and are integers then.
@@ -59,7 +58,7 @@ pub(crate) struct Pointer {
     /// The bytes from there on, where they are known.
     room: Option<usize>,
     /// The allocation, where it is ours.
-    owner: Option<Arc<DeviceBytes>>,
+    owner: Option<InHand<DeviceBytes>>,
     /// The stream on which its producer works, where it says so.
     after: Option<usize>,
     /// Whether its producer forbids that it is written.
@@ -67,7 +66,7 @@ pub(crate) struct Pointer {
     /// The object that names the place, where that is what keeps it.
     named: Option<Object>,
     /// Memory of another process.
-    imported: Option<Arc<ImportedMemory>>,
+    imported: Option<InHand<ImportedMemory>>,
 }
 
 impl Pointer {
@@ -169,12 +168,12 @@ impl Pointer {
 
     /// Everything that keeps the memory where it is.
     pub(crate) fn keepers(&self) -> impl Send + Sync + use<> {
-        let (owner, named) = (self.owner.clone(), self.named.clone());
-        (owner, named, self.imported.clone())
+        let (owner, named) = (self.owner.as_ref().map(InHand::shared), self.named.clone());
+        (owner, named, self.imported.as_ref().map(InHand::shared))
     }
 
     /// What keeps memory of another process mapped, whatever becomes of the handle.
-    pub(crate) fn imported(&self) -> Option<&Arc<ImportedMemory>> {
+    pub(crate) fn imported(&self) -> Option<&InHand<ImportedMemory>> {
         self.imported.as_ref()
     }
 
@@ -201,9 +200,10 @@ impl Pointer {
 
     fn in_slot(slot: &Slot) -> PyResult<Self> {
         let bytes = slot.bytes()?;
+        let address = bytes.ptr();
         Ok(Self {
-            owner: Some(Arc::clone(&bytes)),
-            ..Self::plain(bytes.ptr(), Some(slot.len()))
+            owner: Some(bytes),
+            ..Self::plain(address, Some(slot.len()))
         })
     }
 
@@ -254,7 +254,7 @@ impl Pointer {
     }
 
     /// The allocation, where it is ours: with its uses work is ordered, and it lives as long as this.
-    pub(crate) fn owner(&self) -> Option<&Arc<DeviceBytes>> {
+    pub(crate) fn owner(&self) -> Option<&InHand<DeviceBytes>> {
         self.owner.as_ref()
     }
 
@@ -294,7 +294,7 @@ pub(crate) fn ours<'a>(object: &'a Bound<'_, PyAny>) -> Option<&'a Slot> {
 }
 
 /// The allocation of this package in which an array of ours lies, wherever in there it begins.
-pub(crate) fn allocation_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Arc<DeviceBytes>>> {
+pub(crate) fn allocation_of(object: &Bound<'_, PyAny>) -> PyResult<Option<InHand<DeviceBytes>>> {
     match object.getattr_opt(intern!(object.py(), "_allocation"))? {
         Some(found) => ours(&found).map(Slot::bytes).transpose(),
         None => Ok(None),

@@ -12,10 +12,10 @@ use ulib_device::{DeviceBytes, Stream};
 use super::device::{after_collecting, size_of};
 use super::on::On;
 use super::slot::Slot;
-use crate::cell::drop_detached;
 use crate::cuda::arguments::Whole;
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, fitting, logic};
+use crate::detached::drop_detached;
 
 const CLASS: &str = "PooledDeviceAllocation";
 

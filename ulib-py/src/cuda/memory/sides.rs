@@ -16,6 +16,7 @@ use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::cuda::kept::{Keeper, Object};
 use crate::cuda::texture::PyArray;
+use crate::detached::InHand;
 
 /// One side of a copy, as the program describes it.
 pub(super) struct Side {
@@ -43,7 +44,7 @@ pub(super) enum Place {
     Host(Arc<HostBytes>),
     Device(Pointer),
     /// The object and its array, which outlives a free by name.
-    Array(Object, Array),
+    Array(Object, InHand<Array>),
 }
 
 #[derive(Default)]
@@ -222,7 +223,7 @@ impl Side {
     }
 
     /// The array.
-    pub(super) fn array(&self) -> Option<Array> {
+    pub(super) fn array(&self) -> Option<InHand<Array>> {
         match &self.place {
             Place::Array(_, array) => Some(array.clone()),
             _ => None,

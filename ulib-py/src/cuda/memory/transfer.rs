@@ -9,6 +9,7 @@ use ulib_device::{Access, Device, DeviceBytes, Stream, copy};
 
 use super::pointer::Pointer;
 use crate::cuda::kept::{self, Keeper};
+use crate::detached::InHand;
 use crate::interop::foreign::wait_for_owner;
 
 /// Puts `queue`, which touches the memory of `pointer`, into `stream`: after the work that is known to touch it, and so that it
@@ -31,7 +32,7 @@ pub(super) fn queue(
 pub(crate) fn bytes(pointer: &Pointer, device: &Device, len: usize) -> Result<Arc<DeviceBytes>> {
     if let Some(owner) = pointer.owner() {
         if pointer.offset() == 0 {
-            return Ok(Arc::clone(owner));
+            return Ok(owner.shared());
         }
         // Work that others have on it comes first.
         owner.use_on(&Stream::legacy(device), Access::Write)?;
@@ -51,7 +52,8 @@ fn in_graph(stream: &Stream, pointer: &Pointer) -> Result<()> {
     if let Some(named) = pointer.named() {
         kept::in_graph(stream, || Keeper::Object(named.clone()))?;
     }
-    let (owner, imported) = (pointer.owner().cloned(), pointer.imported().cloned());
+    let owner = pointer.owner().map(InHand::shared);
+    let imported = pointer.imported().map(InHand::shared);
     stream.keep_in_capture(|| (owner, imported)).map(drop)
 }
 

@@ -1,7 +1,5 @@
 //! Arguments that are structs, arrays, or addresses of memory.
 
-use std::sync::Arc;
-
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt};
@@ -181,7 +179,7 @@ pub(super) fn push_memory(
     let pointer = Pointer::of("launch", "an argument", object)?;
     arguments.push(&pointer.address().to_ne_bytes());
     if let Some(owner) = pointer.owner() {
-        needs.owners.push(Arc::clone(owner));
+        needs.owners.push(owner.clone());
     }
     needs.imported.extend(pointer.imported().cloned());
     place.check_address(object)

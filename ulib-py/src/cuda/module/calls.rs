@@ -82,7 +82,7 @@ impl Function {
     /// The values as the kernel takes them, and what has to live as long as they are used.
     pub(crate) fn arguments(&self, args: &Bound<'_, PyTuple>) -> PyResult<(Arguments, Needs)> {
         let (mut arguments, mut needs) = (Arguments::new(), Needs::default());
-        let parameters = self.function.parameters().cuda()?;
+        let parameters = self.declared(args.py())?;
         pack(&self.function, parameters, args, &mut arguments, &mut needs)?;
         needs.without_handlers(self.function.name())?;
         Ok((arguments, needs))
@@ -98,7 +98,7 @@ impl Function {
     ) -> PyResult<Option<f64>> {
         let (config, shape, stream) = (call.config(self)?, call.shape, call.stream);
         let (mut arguments, mut needs) = (Arguments::new(), Needs::default());
-        let parameters = self.function.parameters().cuda()?;
+        let parameters = self.declared(py)?;
         pack(&self.function, parameters, args, &mut arguments, &mut needs)?;
         let handlers = core::mem::take(&mut needs.handlers);
         if time_kernel {
@@ -191,7 +191,7 @@ impl Function {
         let prepared = self.prepared()?;
         let config = call.config(self)?;
         let (mut arguments, mut needs) = (Arguments::new(), Needs::default());
-        let parameters = self.function.parameters().cuda()?;
+        let parameters = self.declared(py)?;
         let converted = prepared.convert(py, values, parameters.is_some())?;
         let values = converted.as_ref().unwrap_or(values);
         pack(
@@ -215,7 +215,7 @@ impl Function {
     ) -> PyResult<()> {
         let name = self.function.name();
         let config = call.config(self)?;
-        let parameters = self.function.parameters().cuda()?.ok_or_else(|| {
+        let parameters = self.declared(py)?.ok_or_else(|| {
             logic(format!(
                 "kernel {name}: where its parameters lie is not known for this program and driver"
             ))

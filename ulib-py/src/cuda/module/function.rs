@@ -9,6 +9,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use ulib_core::Context as _;
 use ulib_device::Stream;
 use ulib_device::launch::Shape;
+use ulib_device::module::Parameter;
 use ulib_device::sys::{CUfunc_cache, CUfunction_attribute};
 
 use super::calls::{Call, Said, check_reference, extents, references_in};
@@ -17,6 +18,7 @@ use super::prepared::{Prepared, PreparedTime};
 use crate::args::{Int, caused, shown};
 use crate::cuda::arguments::Whole;
 use crate::cuda::errors::{IntoCudaResult, fitting, logic};
+use crate::detached::Detached;
 
 /// Attributes by the names that PyCUDA has for them, and newer ones.
 const ATTRIBUTES: &[(&str, u32)] = &[
@@ -45,7 +47,7 @@ const ATTRIBUTES: &[(&str, u32)] = &[
 /// device and managed ones go by address. ``In``, ``Out`` and ``InOut`` copy arrays of the host.
 #[pyclass(frozen, weakref, module = "uLib.cuda.driver")]
 pub(crate) struct Function {
-    pub(super) function: ulib_device::Function,
+    pub(super) function: Detached<ulib_device::Function>,
     prepared: Mutex<Option<Arc<Prepared>>>,
     /// Texture and surface references that every call uses.
     pub(super) references: Mutex<Vec<Py<PyAny>>>,
@@ -60,7 +62,7 @@ pub(crate) struct Function {
 impl Function {
     pub(super) fn new(function: ulib_device::Function, of_module: Py<References>) -> Self {
         Self {
-            function,
+            function: Detached::new(function),
             prepared: Mutex::new(None),
             references: Mutex::default(),
             usual_block: Mutex::new(None),
@@ -86,6 +88,15 @@ impl Function {
             .usual_block
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The kernel's parameters, as far as they are known.
+    pub(super) fn declared(&self, py: Python<'_>) -> PyResult<Option<&[Parameter]>> {
+        if self.function.knows_parameters() {
+            self.function.parameters().cuda()
+        } else {
+            py.detach(|| self.function.parameters()).cuda()
+        }
     }
 
     /// The kernel itself.
@@ -150,7 +161,7 @@ impl Function {
         texrefs: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Self>> {
         let this = slf.get();
-        let prepared = Prepared::of(&this.function, arg_types)?;
+        let prepared = Prepared::of(this, arg_types)?;
         if let Some(texrefs) = texrefs.filter(|texrefs| !texrefs.is_none()) {
             let given = references_in(texrefs)?;
             // What was there is dropped when nothing is locked: that may run code of the program.
@@ -361,7 +372,7 @@ impl Function {
     /// Offset and size in bytes of every parameter; None for machine code where the driver does not tell (before CUDA 12.4).
     #[getter]
     fn parameters(&self, py: Python<'_>) -> PyResult<Option<Vec<(usize, usize)>>> {
-        let known = py.detach(|| self.function.parameters()).cuda()?;
+        let known = self.declared(py)?;
         Ok(known.map(|known| known.iter().map(|p| (p.offset, p.size)).collect()))
     }
 

@@ -11,10 +11,10 @@ use ulib_device::sys::{CUjit_option, CUjitInputType};
 
 use super::modules::{Module, bytes_of, handler_of, options, tell};
 use crate::args::{Int, caused, shown};
-use crate::cell::drop_detached;
 use crate::cuda::arguments::path;
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, logic, of_file};
+use crate::detached::drop_detached;
 
 /// Puts programs and libraries together into one module.
 ///

@@ -17,6 +17,7 @@ use crate::args::{Int, caused, shown};
 use crate::cuda::arguments::{name as name_of, path};
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, logic, of_file};
+use crate::detached::Detached;
 
 /// Texture and surface references that were asked for, with their classes and names. A module and its functions share them: a launch
 /// brings up to date what is bound to them.
@@ -71,14 +72,17 @@ impl References {
 /// A program on a device. Unloaded with its last object, its functions among them.
 #[pyclass(frozen, weakref, module = "uLib.cuda.driver")]
 pub(crate) struct Module {
-    pub(crate) module: ulib_device::Module,
+    pub(crate) module: Detached<ulib_device::Module>,
     references: Py<References>,
 }
 
 impl Module {
     pub(super) fn new(py: Python<'_>, module: ulib_device::Module) -> PyResult<Self> {
         let references = Py::new(py, References::default())?;
-        Ok(Self { module, references })
+        Ok(Self {
+            module: Detached::new(module),
+            references,
+        })
     }
 }
 
@@ -146,7 +150,7 @@ fn reference(module: &Bound<'_, Module>, class: &'static str, name: &str) -> PyR
         .import(intern!(py, "uLib.cuda._textures"))?
         .call_method0(class)?;
     // It knows the module by an object of its own, which does not know the reference.
-    let own = Module::new(py, module.get().module.clone())?;
+    let own = Module::new(py, ulib_device::Module::clone(&module.get().module))?;
     made.call_method1(intern!(py, "_bind"), (own, name))?;
     references.lock().push(Reference {
         class,

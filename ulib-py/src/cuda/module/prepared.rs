@@ -6,13 +6,15 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyString, PyTuple, PyType};
 use ulib_core::Result;
 use ulib_device::module::ParameterKind;
-use ulib_device::{Event, Function, Stream};
+use ulib_device::{Event, Stream};
 
 use super::calls::no_list;
+use super::function::Function;
 use super::numpy::{Numpy, Scalar};
 use super::values::Needs;
 use crate::args::{Int, attempted, caused, shown};
 use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::detached::Detached;
 
 /// What becomes of one value of a prepared call.
 enum Kind {
@@ -83,11 +85,11 @@ impl Prepared {
                 add(&mut kinds, type_kind(index, &item?)?)?;
             }
         }
-        if let Some(parameters) = function.parameters().cuda()? {
+        if let Some(parameters) = function.declared(py)? {
             if parameters.len() != kinds.len() {
                 return Err(logic(format!(
                     "prepare: kernel {} takes {} arguments, and {} types are given",
-                    function.name(),
+                    function.inner().name(),
                     parameters.len(),
                     kinds.len()
                 )));
@@ -101,7 +103,7 @@ impl Prepared {
                 };
                 let named = format!(
                     "prepare: parameter #{index} (0-based) of kernel {}",
-                    function.name()
+                    function.inner().name()
                 );
                 if size != parameter.size {
                     return Err(logic(format!(
@@ -353,20 +355,20 @@ impl Needs {
 /// The seconds a kernel took: calling it waits for the kernel.
 #[pyclass(frozen, module = "uLib.cuda.driver")]
 pub(crate) struct PreparedTime {
-    begin: Event,
-    end: Event,
+    begin: Detached<Event>,
+    end: Detached<Event>,
 }
 
 impl PreparedTime {
-    pub(super) fn new(begin: Event, end: Event) -> Self {
+    pub(super) fn new(begin: Detached<Event>, end: Detached<Event>) -> Self {
         Self { begin, end }
     }
 
     /// The present end of a stream.
-    pub(super) fn mark(stream: &Stream) -> Result<Event> {
+    pub(super) fn mark(stream: &Stream) -> Result<Detached<Event>> {
         let event = Event::timed(stream.device())?;
         event.record(stream)?;
-        Ok(event)
+        Ok(Detached::new(event))
     }
 }
 

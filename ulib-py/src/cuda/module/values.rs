@@ -1,7 +1,5 @@
 //! An argument of a call as the bytes that the kernel gets.
 
-use std::sync::Arc;
-
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -20,6 +18,7 @@ use super::numpy::Numpy;
 use crate::cuda::errors::logic;
 use crate::cuda::memory::pointer::ours;
 use crate::cuda::texture::{PySurface, PyTexture};
+use crate::detached::InHand;
 use crate::interop::dlpack;
 use crate::interop::foreign::wait_for_owner;
 
@@ -27,14 +26,14 @@ use crate::interop::foreign::wait_for_owner;
 #[derive(Default)]
 pub(crate) struct Needs {
     /// Allocations of ours that the kernel gets: they remember the stream, and are not given back before.
-    pub(super) owners: Vec<Arc<DeviceBytes>>,
+    pub(super) owners: Vec<InHand<DeviceBytes>>,
     /// Streams on which other libraries still work on their arrays.
     pub(super) after: Vec<usize>,
     /// Textures and surfaces, which are destroyed after the work that is queued with them.
     textures: Vec<TextureObject>,
     surfaces: Vec<SurfaceObject>,
     /// Memory of other processes.
-    pub(super) imported: Vec<Arc<ImportedMemory>>,
+    pub(super) imported: Vec<InHand<ImportedMemory>>,
     /// Arrays that were lent for the call.
     pub(super) lent: Vec<dlpack::import::Taken>,
     /// Handlers that copy before and after the call.
@@ -43,7 +42,7 @@ pub(crate) struct Needs {
 
 impl Needs {
     /// The memory that is used.
-    pub(crate) fn owners(&self) -> &[Arc<DeviceBytes>] {
+    pub(crate) fn owners(&self) -> &[InHand<DeviceBytes>] {
         &self.owners
     }
 

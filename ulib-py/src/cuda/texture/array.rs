@@ -16,6 +16,7 @@ use crate::cuda::memory::device::after_collecting;
 use crate::cuda::memory::on::On;
 use crate::cuda::memory::pointer::Pointer;
 use crate::cuda::memory::transfer::{bytes, named};
+use crate::detached::InHand;
 
 /// Texels in device memory, in an order of the device's own, made from an ``ArrayDescriptor`` or ``ArrayDescriptor3D``.
 ///
@@ -32,7 +33,7 @@ impl PyArray {
     }
 
     /// The array, as long as it is not freed.
-    pub(crate) fn array(&self) -> PyResult<Array> {
+    pub(crate) fn array(&self) -> PyResult<InHand<Array>> {
         self.0.get(CLASS)
     }
 }

@@ -15,6 +15,7 @@ use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::cuda::memory::buffer::{HostBytes, HostPtr};
 use crate::cuda::memory::pointer::Pointer;
 use crate::cuda::memory::transfer::{bytes, named};
+use crate::detached::InHand;
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(memcpy_dtoa, module)?)?;
@@ -29,7 +30,7 @@ fn row(
     op: &'static str,
     array: (&str, &Bound<'_, PyAny>),
     index: Whole,
-) -> PyResult<(Array, [usize; 3])> {
+) -> PyResult<(InHand<Array>, [usize; 3])> {
     let array = instance::<PyArray>(op, array.0, array.1)?.get().array()?;
     let own = array.descriptor();
     if own.rows() != 1 || own.slices() != 1 {

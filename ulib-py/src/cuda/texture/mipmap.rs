@@ -11,6 +11,7 @@ use crate::cuda::arguments::Whole;
 use crate::cuda::current;
 use crate::cuda::errors::IntoCudaResult;
 use crate::cuda::memory::device::after_collecting;
+use crate::detached::InHand;
 
 /// An array at several resolutions, made from an ``ArrayDescriptor3D`` of the largest: each level is an ``Array`` half as large as the
 /// one before, to be filled one by one.
@@ -21,7 +22,7 @@ const CLASS: &str = "MipmappedArray";
 
 impl PyMipmappedArray {
     /// The array, as long as it is not freed.
-    pub(super) fn array(&self) -> PyResult<MipmappedArray> {
+    pub(super) fn array(&self) -> PyResult<InHand<MipmappedArray>> {
         self.0.get(CLASS)
     }
 }

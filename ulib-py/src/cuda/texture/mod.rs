@@ -12,7 +12,7 @@ mod object;
 mod surface;
 
 pub(crate) use array::PyArray;
-pub(super) use held::{Ends, Held};
+pub(super) use held::Held;
 pub(crate) use object::PyTexture;
 pub(crate) use surface::PySurface;
 

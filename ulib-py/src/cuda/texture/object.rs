@@ -17,13 +17,14 @@ use ulib_device::texture::{
 
 use super::array::PyArray;
 use super::given::{count, format, small, texels};
-use super::held::{Ends, Held};
+use super::held::Held;
 use super::mipmap::PyMipmappedArray;
 use crate::args::{Int, attempted, caused, shown};
 use crate::cuda::arguments::Whole;
 use crate::cuda::errors::{IntoCudaResult, logic, to_cuda};
 use crate::cuda::kept::Object;
 use crate::cuda::memory::pointer::Pointer;
+use crate::detached::{Ends, InHand};
 
 /// A texture, through which kernels read ``resource``: an argument for a parameter of type ``cudaTextureObject_t``, an integer of 64
 /// bits.
@@ -118,7 +119,8 @@ fn address_modes(given: Option<&Bound<'_, PyAny>>) -> PyResult<[AddressMode; 3]>
 impl PyTexture {
     /// The texture, as long as it is not freed.
     pub(crate) fn texture(&self) -> PyResult<TextureObject> {
-        self.0.get(CLASS).map(|texture| texture.object)
+        let texture = self.0.get(CLASS)?;
+        Ok(texture.object.clone())
     }
 
     fn source(
@@ -126,10 +128,13 @@ impl PyTexture {
         given: &Given,
     ) -> PyResult<(TextureSource, Option<Object>)> {
         if let Ok(array) = resource.cast::<PyArray>() {
-            return Ok((TextureSource::Array(array.get().array()?), None));
+            return Ok((TextureSource::Array((*array.get().array()?).clone()), None));
         }
         if let Ok(array) = resource.cast::<PyMipmappedArray>() {
-            return Ok((TextureSource::Mipmaps(array.get().array()?), None));
+            return Ok((
+                TextureSource::Mipmaps((*array.get().array()?).clone()),
+                None,
+            ));
         }
         let seen = if given.format.is_none() {
             texels(CLASS, resource, given.channels)?
@@ -188,10 +193,10 @@ impl PyTexture {
 fn memory(
     resource: &Bound<'_, PyAny>,
     address: u64,
-    owner: Option<Arc<DeviceBytes>>,
+    owner: Option<InHand<DeviceBytes>>,
 ) -> PyResult<(Arc<DeviceBytes>, Option<Object>)> {
     if let Some(owner) = owner.filter(|owner| owner.ptr() == address) {
-        return Ok((owner, None));
+        return Ok((owner.shared(), None));
     }
     let kept = Object::new(resource);
     let keep = kept.clone();

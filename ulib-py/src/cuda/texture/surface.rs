@@ -21,7 +21,7 @@ const CLASS: &str = "SurfaceObject";
 impl PySurface {
     /// The surface, as long as it is not freed.
     pub(crate) fn surface(&self) -> PyResult<SurfaceObject> {
-        self.0.get(CLASS)
+        Ok(SurfaceObject::clone(&*self.0.get(CLASS)?))
     }
 }
 

@@ -1,0 +1,154 @@
+//! Letting go of what the driver has to be called for, without holding up the interpreter.
+//!
+//! A call of the driver may wait for a lock that a thread holds which itself waits for the interpreter, as a debugging tool does that
+//! looks at the Python program from within a launch. So no object of the driver's ends while this thread is attached to it, whoever
+//! lets go of it last.
+#![allow(unsafe_code, reason = "values are taken out when they are dropped")]
+
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use ulib_core::Result;
+use ulib_device::memory::ImportedMemory;
+use ulib_device::texture::{Array, MipmappedArray, SurfaceObject};
+use ulib_device::{DeviceBytes, Event};
+
+/// Drops `value` detached from the interpreter, since freeing device memory may wait for the
+/// driver, whose locks may be held by a thread that waits for the interpreter.
+pub(crate) fn drop_detached<T: Send>(value: T) {
+    let mut value = Some(value);
+    Python::try_attach(|py| {
+        let value = value.take();
+        py.detach(|| drop(value));
+    });
+    // Without an interpreter (it is shutting down) there is nobody to hold up.
+    drop(value);
+}
+
+/// A value that is [dropped detached](drop_detached).
+#[derive(Debug)]
+pub(crate) struct Detached<T: Send>(ManuallyDrop<T>);
+
+impl<T: Send> Detached<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(ManuallyDrop::new(value))
+    }
+}
+
+impl<T: Send> Deref for Detached<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Send> Drop for Detached<T> {
+    fn drop(&mut self) {
+        // SAFETY: this is the only place that takes the value out, and nothing uses it afterwards.
+        drop_detached(unsafe { ManuallyDrop::take(&mut self.0) });
+    }
+}
+
+/// What calls the driver when it ends.
+pub(crate) trait Ends: Send + Sync {
+    /// Whether it ends without a call that may wait, so that detaching would cost more than the rest.
+    fn ends_at_once(&mut self) -> bool {
+        false
+    }
+
+    /// Ends it, and says what went wrong, where dropping would only record it.
+    fn end(self) -> Result<()>;
+}
+
+/// Types that end by `close`.
+macro_rules! ends {
+    ($($type:ty),*) => {$(
+        impl Ends for $type {
+            fn end(self) -> Result<()> {
+                self.close()
+            }
+        }
+    )*};
+}
+ends!(Array, ImportedMemory, MipmappedArray, SurfaceObject);
+
+impl Ends for Event {
+    fn end(self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Ends for DeviceBytes {
+    fn ends_at_once(&mut self) -> bool {
+        self.goes_without_waiting()
+    }
+
+    fn end(self) -> Result<()> {
+        self.close()
+    }
+}
+
+/// A value that several have in hand: the last to let go of it drops it, [detached](drop_detached) where that may wait.
+#[derive(Debug)]
+pub(crate) struct InHand<T: Ends>(ManuallyDrop<Arc<T>>);
+
+impl<T: Ends> InHand<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(ManuallyDrop::new(Arc::new(value)))
+    }
+
+    /// Another owner, for work that is detached.
+    pub(crate) fn shared(&self) -> Arc<T> {
+        Arc::clone(&self.0)
+    }
+
+    /// Ends it now, if nobody else has it in hand, else with the last who has.
+    pub(crate) fn end(self, py: Python<'_>) -> Result<()> {
+        let Some(mut value) = self.into_inner() else {
+            return Ok(());
+        };
+        if value.ends_at_once() {
+            value.end()
+        } else {
+            py.detach(|| value.end())
+        }
+    }
+
+    /// The value, if nobody else has it in hand.
+    fn into_inner(self) -> Option<T> {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: `this` is not dropped, so this is the only place that takes the value out.
+        Arc::into_inner(unsafe { ManuallyDrop::take(&mut this.0) })
+    }
+}
+
+impl<T: Ends> Clone for InHand<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T: Ends> Deref for InHand<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Ends> Drop for InHand<T> {
+    fn drop(&mut self) {
+        // SAFETY: this is the only place that takes it out but for `into_inner`, after which this does not run.
+        let shared = unsafe { ManuallyDrop::take(&mut self.0) };
+        if let Some(mut value) = Arc::into_inner(shared) {
+            if value.ends_at_once() {
+                drop(value);
+            } else {
+                drop_detached(value);
+            }
+        }
+    }
+}
