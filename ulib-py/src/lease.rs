@@ -105,8 +105,7 @@ impl DeviceView {
         }
         let versioned = max_version.is_some_and(|(major, _)| major >= 1);
         let parcel =
-            export::Parcel::device(lease.ptr(), ordinal, self.desc.clone(), 0, Box::new(lease))
-                .py()?;
+            export::Parcel::device(lease.ptr(), ordinal, self.desc.clone(), 0, lease).py()?;
         export::capsule(py, parcel, versioned)
     }
 

@@ -115,3 +115,33 @@ assert cuda.live_objects()["arrays"] == 0
 """,
     )
     assert found == set()
+
+
+def test_arrays_of_objects_end_without_the_interpreter(fake, python):
+    """Whatever is made of them for other libraries is the last that has their memory."""
+    found = held(
+        python,
+        """
+import gc
+import uLib
+from uLib.cuda import gpuarray
+for lend in (
+    lambda it: it.__dlpack__(),
+    lambda it: it.__dlpack__(max_version=(1, 0), dl_device=(1, 0), copy=True),
+    lambda it: it.__dlpack__(max_version=(1, 0), dl_device=(2, 1), copy=True),
+    lambda it: it.DeviceView(),
+    lambda it: gpuarray.from_dlpack(it),
+    lambda it: it.__cuda_array_interface__,
+):
+    for order in ("object first", "array first"):
+        made = uLib.FloatCollection([1, 2, 3])
+        assert made.SetPreferredDevice("Device")
+        lent = lend(made)
+        both = [lent, made] if order == "object first" else [made, lent]
+        del made, lent
+        while both:
+            both.pop()
+            gc.collect()
+""",
+    )
+    assert found == set()

@@ -105,7 +105,7 @@ fn dlpack_export<'py>(
         .cuda()?;
     let flags = if copied { abi::IS_COPIED } else { 0 };
     let desc = Desc { dtype, layout };
-    let parcel = Parcel::device(start, ordinal, desc, flags, Box::new(kept)).cuda()?;
+    let parcel = Parcel::device(start, ordinal, desc, flags, kept).cuda()?;
     capsule(py, parcel, versioned)
 }
 

@@ -22,6 +22,7 @@ use ulib_device::Block;
 
 use super::abi;
 use crate::args::Int;
+use crate::detached::Detached;
 use crate::errors::IntoPyResult;
 use crate::interop::cuda_array_interface::{device_now, device_of_object};
 use crate::items::zeros;
@@ -51,7 +52,7 @@ pub(crate) struct Parcel {
     pub(crate) layout: Layout,
     pub(crate) flags: u64,
     /// Dropped by the consumer: on any thread, with or without the interpreter.
-    pub(crate) owner: Box<dyn Any + Send>,
+    pub(crate) owner: Owner,
 }
 
 /// What `__dlpack_device__` answers, and where `__dlpack__` without arguments points.
@@ -149,13 +150,7 @@ pub(crate) fn check_stream(kind: i32, stream: Option<i64>) -> Result<()> {
 /// The device array itself.
 fn lease(block: &Block, desc: Desc) -> Result<Parcel> {
     let lease = block.lease()?;
-    Parcel::device(
-        lease.ptr(),
-        lease.device().ordinal(),
-        desc,
-        0,
-        Box::new(lease),
-    )
+    Parcel::device(lease.ptr(), lease.device().ordinal(), desc, 0, lease)
 }
 
 /// The host copy itself, read-only.
@@ -170,7 +165,7 @@ fn host_view(block: &Block, desc: Desc) -> Result<Parcel> {
         dtype: desc.dtype,
         layout: desc.layout,
         flags: abi::READ_ONLY,
-        owner: Box::new(export),
+        owner: owner_of(export),
     })
 }
 
@@ -191,7 +186,7 @@ fn host_copy(block: &Block, desc: Desc) -> Result<Parcel> {
         dtype: desc.dtype,
         layout,
         flags: abi::IS_COPIED,
-        owner: Box::new(bytes),
+        owner: owner_of(bytes),
     })
 }
 
@@ -207,7 +202,7 @@ fn device_copy(block: &Block, desc: Desc, ordinal: i32) -> Result<Parcel> {
     let copy = block.try_clone()?;
     copy.set_preferred(PreferredDevice::Device(ordinal))?;
     let lease = copy.lease()?;
-    Parcel::device(lease.ptr(), ordinal, desc, abi::IS_COPIED, Box::new(lease))
+    Parcel::device(lease.ptr(), ordinal, desc, abi::IS_COPIED, lease)
 }
 
 /// The elements of an array, packed, in memory aligned for every number type.
@@ -240,7 +235,7 @@ impl Parcel {
         ordinal: u32,
         desc: Desc,
         flags: u64,
-        owner: Box<dyn Any + Send>,
+        owner: impl Any + Send,
     ) -> Result<Parcel> {
         Ok(Parcel {
             data: address(start, &desc)?,
@@ -251,16 +246,23 @@ impl Parcel {
             dtype: desc.dtype,
             layout: desc.layout,
             flags,
-            owner,
+            owner: owner_of(owner),
         })
     }
+}
+
+/// What keeps an array. Consumers let go of it on any thread, with the interpreter or without.
+pub(crate) type Owner = Detached<Box<dyn Any + Send>>;
+
+fn owner_of(owner: impl Any + Send) -> Owner {
+    Detached::new(Box::new(owner))
 }
 
 /// What a capsule's `context` points at.
 struct Context {
     shape: Vec<i64>,
     strides: Vec<i64>,
-    _owner: Box<dyn Any + Send>,
+    _owner: Owner,
 }
 
 /// Puts an array into a capsule that its consumer takes over.
