@@ -5,15 +5,18 @@
 //! lets go of it last.
 #![allow(unsafe_code, reason = "values are taken out when they are dropped")]
 
+use std::any::Any;
 use std::mem::ManuallyDrop;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use pyo3::ffi;
 use pyo3::prelude::*;
 use ulib_core::Result;
+use ulib_device::graph::Graph;
 use ulib_device::memory::ImportedMemory;
 use ulib_device::texture::{Array, MipmappedArray, SurfaceObject};
-use ulib_device::{DeviceBytes, Event};
+use ulib_device::{DeviceBytes, Event, Function, Module, Stream};
 
 /// Drops `value` detached from the interpreter, since freeing device memory may wait for the
 /// driver, whose locks may be held by a thread that waits for the interpreter.
@@ -27,40 +30,32 @@ pub(crate) fn drop_detached<T: Send>(value: T) {
     drop(value);
 }
 
-/// A value that is [dropped detached](drop_detached).
-#[derive(Debug)]
-pub(crate) struct Detached<T: Send>(ManuallyDrop<T>);
-
-impl<T: Send> Detached<T> {
-    pub(crate) fn new(value: T) -> Self {
-        Self(ManuallyDrop::new(value))
+/// Does `work` with the interpreter, as long as there is one: for calls of other programs, which may have taken it from this thread
+/// without PyO3's knowing, also within a call of ours.
+pub(crate) fn with_interpreter(work: impl FnOnce()) {
+    // SAFETY: may be asked at any time.
+    if unsafe { ffi::Py_IsInitialized() } == 0 {
+        return work();
     }
-}
-
-impl<T: Send> Deref for Detached<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.0
-    }
-}
-
-impl<T: Send> Drop for Detached<T> {
-    fn drop(&mut self) {
-        // SAFETY: this is the only place that takes the value out, and nothing uses it afterwards.
-        drop_detached(unsafe { ManuallyDrop::take(&mut self.0) });
-    }
+    // SAFETY: there is an interpreter; it is given back below, by the same thread.
+    let before = unsafe { ffi::PyGILState_Ensure() };
+    work();
+    // SAFETY: the answer of the call above.
+    unsafe { ffi::PyGILState_Release(before) };
 }
 
 /// What calls the driver when it ends.
-pub(crate) trait Ends: Send + Sync {
+pub(crate) trait Ends: Send + Sized {
     /// Whether it ends without a call that may wait, so that detaching would cost more than the rest.
     fn ends_at_once(&mut self) -> bool {
         false
     }
 
     /// Ends it, and says what went wrong, where dropping would only record it.
-    fn end(self) -> Result<()>;
+    fn end(self) -> Result<()> {
+        drop(self);
+        Ok(())
+    }
 }
 
 /// Types that end by `close`.
@@ -75,9 +70,17 @@ macro_rules! ends {
 }
 ends!(Array, ImportedMemory, MipmappedArray, SurfaceObject);
 
-impl Ends for Event {
-    fn end(self) -> Result<()> {
-        Ok(())
+impl Ends for Event {}
+impl Ends for Function {}
+impl Ends for Graph<'static> {}
+impl Ends for Module {}
+
+/// Of whatever kind.
+impl Ends for Box<dyn Any + Send> {}
+
+impl Ends for Stream {
+    fn ends_at_once(&mut self) -> bool {
+        self.is_shared()
     }
 }
 
@@ -91,11 +94,64 @@ impl Ends for DeviceBytes {
     }
 }
 
+/// Drops a value, detached where that may wait.
+fn let_go<T: Ends>(mut value: T) {
+    if value.ends_at_once() {
+        drop(value);
+    } else {
+        drop_detached(value);
+    }
+}
+
+/// A value that goes [detached](drop_detached), where that may wait.
+#[derive(Debug)]
+pub(crate) struct Detached<T: Ends>(ManuallyDrop<T>);
+
+impl<T: Ends> Detached<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(ManuallyDrop::new(value))
+    }
+
+    /// The value, for who is detached.
+    pub(crate) fn into_inner(self) -> T {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: `this` is not dropped, so this is the only place that takes the value out.
+        unsafe { ManuallyDrop::take(&mut this.0) }
+    }
+}
+
+impl<T: Ends> DerefMut for Detached<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
+impl<T: Ends + Clone> Clone for Detached<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T: Ends> Deref for Detached<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Ends> Drop for Detached<T> {
+    fn drop(&mut self) {
+        // SAFETY: this is the only place that takes the value out, and nothing uses it afterwards.
+        let_go(unsafe { ManuallyDrop::take(&mut self.0) });
+    }
+}
+
 /// A value that several have in hand: the last to let go of it drops it, [detached](drop_detached) where that may wait.
 #[derive(Debug)]
-pub(crate) struct InHand<T: Ends>(ManuallyDrop<Arc<T>>);
+pub(crate) struct InHand<T: Ends + Sync>(ManuallyDrop<Arc<T>>);
 
-impl<T: Ends> InHand<T> {
+impl<T: Ends + Sync> InHand<T> {
     pub(crate) fn new(value: T) -> Self {
         Self(ManuallyDrop::new(Arc::new(value)))
     }
@@ -125,13 +181,13 @@ impl<T: Ends> InHand<T> {
     }
 }
 
-impl<T: Ends> Clone for InHand<T> {
+impl<T: Ends + Sync> Clone for InHand<T> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<T: Ends> Deref for InHand<T> {
+impl<T: Ends + Sync> Deref for InHand<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -139,16 +195,12 @@ impl<T: Ends> Deref for InHand<T> {
     }
 }
 
-impl<T: Ends> Drop for InHand<T> {
+impl<T: Ends + Sync> Drop for InHand<T> {
     fn drop(&mut self) {
         // SAFETY: this is the only place that takes it out but for `into_inner`, after which this does not run.
         let shared = unsafe { ManuallyDrop::take(&mut self.0) };
-        if let Some(mut value) = Arc::into_inner(shared) {
-            if value.ends_at_once() {
-                drop(value);
-            } else {
-                drop_detached(value);
-            }
+        if let Some(value) = Arc::into_inner(shared) {
+            let_go(value);
         }
     }
 }

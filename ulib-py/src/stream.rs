@@ -14,7 +14,7 @@ use ulib_device::stream::StreamScope;
 
 use crate::args::{Int, number, whole};
 use crate::cuda::kept::Object;
-use crate::detached::drop_detached;
+use crate::detached::{Detached, drop_detached};
 use crate::errors::{IntoPyResult, shortened};
 
 /// A queue of work on a device. In ``with Stream() as stream:`` the operations of this thread put their work for
@@ -28,7 +28,7 @@ pub(crate) struct Stream(Queue);
 
 /// A stream, until it is closed, and the scopes that are open with it.
 pub(crate) struct Queue {
-    stream: Mutex<Option<ulib_device::Stream>>,
+    stream: Mutex<Option<Detached<ulib_device::Stream>>>,
     /// The object of somebody else that keeps the stream, which has it, too.
     owner: Mutex<Option<Object>>,
     /// The scopes that `with` blocks have open, innermost last, each with the thread whose operations it is for.
@@ -38,7 +38,9 @@ pub(crate) struct Queue {
 impl Drop for Queue {
     fn drop(&mut self) {
         let open = std::mem::take(&mut *locked(&self.open));
-        drop_detached((locked(&self.stream).take(), open));
+        if !open.is_empty() {
+            drop_detached(open);
+        }
     }
 }
 
@@ -50,7 +52,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Queue {
     pub(crate) fn new(stream: ulib_device::Stream, owner: Option<Object>) -> Self {
         Self {
-            stream: Mutex::new(Some(stream)),
+            stream: Mutex::new(Some(Detached::new(stream))),
             owner: Mutex::new(owner),
             open: Mutex::default(),
         }
@@ -70,7 +72,7 @@ impl Queue {
     }
 
     /// The stream.
-    pub(crate) fn get(&self) -> Result<ulib_device::Stream> {
+    pub(crate) fn get(&self) -> Result<Detached<ulib_device::Stream>> {
         locked(&self.stream)
             .clone()
             .ok_or_else(|| Error::new(ErrorKind::InvalidArgument, "Stream: it has been closed"))
@@ -79,7 +81,7 @@ impl Queue {
     /// Gives the stream up; who still uses it keeps it until then.
     pub(crate) fn close(&self) {
         let stream = locked(&self.stream).take();
-        drop_detached(stream);
+        drop(stream);
         let owner = locked(&self.owner).take();
         drop(owner);
     }
@@ -99,7 +101,7 @@ impl Queue {
         // A generator may end on another thread than the one on which it entered its `with` block.
         let ended = own.map(|at| open.remove(at)).or_else(|| open.pop());
         drop(open);
-        ended.map(drop).ok_or_else(|| {
+        ended.map(drop_detached).ok_or_else(|| {
             PyRuntimeError::new_err("Stream: it has not been entered, or was left already")
         })
     }
@@ -107,7 +109,7 @@ impl Queue {
 
 impl Stream {
     /// The queue.
-    pub(crate) fn inner(&self) -> PyResult<ulib_device::Stream> {
+    pub(crate) fn inner(&self) -> PyResult<Detached<ulib_device::Stream>> {
         self.0.get().py()
     }
 }

@@ -5,7 +5,10 @@ import os
 from pathlib import Path
 
 import opengl_stand_in
+import pytest
 
+# Where programs find the modules of the tests.
+FOLDERS = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
 # These look at what belongs to the thread or never changes. (`test_9` of `test_cuda_reasons.py` shows that others do wait.)
 QUICK = {
     "cuCtxGetCurrent",
@@ -21,8 +24,7 @@ ASKED_BY_THE_COLLECTOR = {"cuEventQuery", "cuStreamIsCapturing", "cuStreamQuery"
 
 def held(python, code, **environment):
     """The entries that are called with the interpreter by a program."""
-    folders = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    done = python(code, PYTHONPATH=os.pathsep.join(folders), FAKECUDA_INTERPRETER="1", **environment)
+    done = python(code, PYTHONPATH=FOLDERS, FAKECUDA_INTERPRETER="1", **environment)
     said = [line.split() for line in done.stderr.splitlines()]
     assert all(words[0] == "fakecuda:" and words[2:] == ["with", "the", "interpreter"] for words in said), done.stderr
     return {words[1] for words in said} - QUICK
@@ -145,3 +147,187 @@ for lend in (
 """,
     )
     assert found == set()
+
+
+def test_what_programs_end_within_a_call_ends_without_the_interpreter(fake, python):
+    """In what a call asks of its arguments, or calls in the end, the program may free what the call uses, and raise."""
+    found = held(
+        python,
+        """
+import numpy as np
+import uLib.cuda.driver as cuda
+from cuda_programs import SECOND, SOURCE, kernel
+function, host = kernel(), np.zeros((4, 8), np.float32)
+
+class Ends:
+    def __init__(self, *them):
+        self.them = them
+    @property
+    def gpudata(self):
+        for it in self.them:
+            it.close()
+        raise KeyError("of the program")
+
+class EndsBefore(cuda.In):
+    def pre_call(self, stream):
+        for it in self.them:
+            it.close()
+        raise KeyError("of the program")
+
+def raises(call, error=KeyError):
+    try:
+        call()
+    except error:
+        return
+    raise AssertionError(call)
+
+def handler(*told):
+    raise KeyError("of the program")
+
+def array():
+    return cuda.np_to_array(host, "C", True)
+
+def texture():
+    it = array()
+    return cuda.TextureObject(it), it
+
+def surface():
+    it = array()
+    return cuda.SurfaceObject(it), it
+
+with cuda.Stream(1) as stream:
+    stream.close()
+raises(lambda: cuda.module_from_buffer(SOURCE, message_handler=handler))
+linker = cuda.Linker(handler)
+linker.add_data(SECOND.encode(), cuda.jit_input_type.PTX, "second.ptx")
+raises(linker.link_module)
+for make in (texture, surface):
+    them = make()
+    raises(lambda: function(them[0], Ends(*them), block=(1, 1, 1)))
+    them, before = make(), EndsBefore(host)
+    before.them = them
+    raises(lambda: function(them[0], before, block=(1, 1, 1)))
+stream = cuda.Stream(1)
+raises(lambda: array().copy_from(Ends(stream), stream=stream))
+stream = cuda.Stream(1)
+raises(lambda: function.prepare("PQ").prepared_async_call((1, 1), (1, 1, 1), stream, Ends(stream), 1))
+
+class Fresh:
+    @property
+    def gpudata(self):
+        return cuda.mem_alloc(64)
+
+raises(lambda: cuda.TextureObject(Fresh(), format=cuda.array_format.FLOAT, height=3), cuda.LogicError)
+stream = cuda.Stream(1)
+for pool in (cuda.DeviceMemoryPool(), cuda.StreamMemoryPool()):
+    pool.allocate(100, stream.handle).free()
+""",
+    )
+    assert found == set()
+
+
+def test_first_calls_of_a_process_are_without_the_interpreter(fake, python):
+    for first in (
+        "raises(lambda: cuda.memcpy_htod(object(), b'1'))",
+        "copy = cuda.Memcpy2D(); copy.set_src_host(host); copy.set_dst_host(host.copy()); copy.width_in_bytes, copy.height = 8, 1; copy()",
+        "copy = cuda.Memcpy3DPeer(); copy.set_src_host(host); copy.set_dst_host(host.copy()); copy.width_in_bytes, copy.height, copy.depth = 8, 1, 1; raises(copy)",
+        "raises(lambda: cuda.TextureObject(12345, format=cuda.array_format.FLOAT))",
+        "cuda.mem_alloc(4)",
+        "cuda.Stream()",
+        "cuda.Device(0).name()",
+    ):
+        code = """
+import numpy as np
+import uLib.cuda.driver as cuda
+host = np.zeros(8, np.uint8)
+def raises(call):
+    try:
+        call()
+    except cuda.Error:
+        pass
+"""
+        assert held(python, code + first) == set(), first
+
+
+def test_objects_that_are_closed_while_threads_use_them_end_without_the_interpreter(fake, python):
+    found = held(
+        python,
+        """
+import threading, time
+import uLib.cuda.driver as cuda
+from cuda_objects import _graph
+from cuda_programs import kernel
+function, out = kernel().prepare("PQ"), cuda.mem_alloc(16)
+uses = {
+    cuda.Stream: [
+        lambda it: it.synchronize(), lambda it: it.is_done(), lambda it: it.priority, lambda it: it.wait_for_event(cuda.Event()),
+        lambda it: function.prepared_async_call((1, 1), (1, 1, 1), it, out, 1), lambda it: cuda.memset_d8_async(out, 1, 16, it),
+    ],
+    cuda.Event: [lambda it: it.synchronize(), lambda it: it.query(), lambda it: it.record()],
+    _graph: [lambda it: it.node_count, lambda it: it.node_kinds, lambda it: it.instantiate()],
+}
+for make, calls in uses.items():
+    for call in calls:
+        until = time.monotonic() + 0.2
+        while time.monotonic() < until:
+            it = make()
+            def use():
+                try:
+                    for _ in range(5):
+                        call(it)
+                except cuda.Error:
+                    pass  # It has been closed.
+            thread = threading.Thread(target=use)
+            thread.start()
+            it.close()
+            thread.join()
+""",
+    )
+    assert found == set()
+
+
+@pytest.mark.parametrize("within", ["nothing", "a handler of messages", "a callback of a stream"])
+@pytest.mark.parametrize("what", ["gpuarray.zeros(12, np.float32)", "uLib.FloatCollection([1, 2])"])
+def test_a_deleter_may_be_called_without_the_interpreter(gpu, python, what, within):
+    """As the protocol says; ctypes gives the interpreter up for the call, also within a call of ours."""
+    done = python(
+        f"""
+import ctypes, threading
+import numpy as np
+import uLib
+import uLib.cuda.driver as cuda
+from cuda_programs import SOURCE
+from uLib.cuda import gpuarray
+cuda.Stream()
+api = ctypes.pythonapi
+api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+api.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
+made = {what}
+if isinstance(made, uLib.FloatCollection):
+    assert made.SetPreferredDevice("Device")
+capsule, name = made.__dlpack__(), b"used_dltensor"
+del made
+tensor = api.PyCapsule_GetPointer(capsule, b"dltensor")
+api.PyCapsule_SetName(capsule, name)
+delete = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(ctypes.c_void_p.from_address(tensor + 56).value)
+before, called = cuda.live_objects()["allocations"], threading.Event()
+def end(*told):
+    delete(tensor)
+    called.set()
+within = {within!r}
+if within == "nothing":
+    end()
+elif within == "a handler of messages":
+    cuda.module_from_buffer(SOURCE, message_handler=end)
+else:
+    stream = cuda.Stream(1)
+    stream.add_callback(end)
+    stream.synchronize()
+assert called.wait(30)
+print(before, cuda.live_objects()["allocations"])
+""",
+        PYTHONPATH=FOLDERS,
+    )
+    before, after = map(int, done.stdout.split())
+    assert after == before - 1 and done.stderr == ""

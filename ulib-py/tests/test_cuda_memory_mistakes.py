@@ -172,6 +172,12 @@ def test_a_copy_takes_arrays_only_where_it_says_so(gpu):
                     getattr(copy, name)(wrong)
 
 
+def descriptor():
+    descr = cuda.ArrayDescriptor()
+    descr.width, descr.height, descr.num_channels, descr.format = 8, 4, 1, cuda.array_format.FLOAT
+    return descr
+
+
 def described(cls, host, memory, **fields):
     copy = cls()
     copy.set_src_host(host)
@@ -179,6 +185,54 @@ def described(cls, host, memory, **fields):
     for name, value in fields.items():
         setattr(copy, name, value)
     return copy
+
+
+@pytest.mark.parametrize("cls", [cuda.Memcpy2D, cuda.Memcpy3D, cuda.Memcpy3DPeer])
+def test_memory_types_that_do_not_fit_the_place_are_refused(gpu, cls):
+    host, memory, array = np.zeros((4, 8), np.float32), cuda.mem_alloc(128), cuda.Array(descriptor())
+    fits = {"host memory": (1, 4), "device memory": (2, 4), "an Array": (3,)}
+    for side, what in (("src", "the source"), ("dst", "the destination")):
+        for place, setter, given in (("host memory", "host", host), ("device memory", "device", memory), ("an Array", "array", array)):
+            for kind in (0, 1, 2, 3, 4, 12):
+                copy = described(cls, host, memory, width_in_bytes=32, height=4, src_pitch=32, dst_pitch=32)
+                getattr(copy, f"set_{side}_{setter}")(given)
+                if cls is not cuda.Memcpy2D:
+                    copy.depth, copy.src_height, copy.dst_height = 1, 4, 4
+                setattr(copy, f"{side}_memory_type", kind)
+                if kind in fits[place]:
+                    continue
+                words = f"^{cls.__name__}: the memory type of {what} is {kind}, and it is {place}, of type {fits[place][0]}$"
+                for stream in ((), (cuda.Stream.legacy(),)):
+                    with pytest.raises(cuda.LogicError, match=words):
+                        copy(*stream)
+
+
+def test_copies_of_arrays_say_what_does_not_fit(fake):
+    row, host, memory = cuda.np_to_array(np.zeros((1, 4), np.float32), "C"), np.zeros(16, np.uint8), cuda.mem_alloc(16)
+    for call, name in (
+        (lambda: row.copy_from(host[:15]), "Array.copy_from"),
+        (lambda: row.copy_to(host[:15]), "Array.copy_to"),
+        (lambda: row.copy_from(cuda.mem_alloc(15)), "Array.copy_from"),
+        (lambda: cuda.memcpy_htoa(row, 1, host), "memcpy_htoa"),
+        (lambda: cuda.memcpy_atoh(host, row, 4), "memcpy_atoh"),
+        (lambda: cuda.memcpy_dtoa(row, 4, memory, 16), "memcpy_dtoa"),
+        (lambda: cuda.memcpy_atod(memory, row, 4, 16), "memcpy_atod"),
+        (lambda: cuda.memcpy_atoa(row, 4, row, 0, 16), "memcpy_atoa"),
+    ):
+        with pytest.raises(cuda.LogicError, match=f"^{name}: "):
+            call()
+    for call, name in (
+        (lambda: row.copy_from(host), "Array.copy_from"),
+        (lambda: row.copy_to(host), "Array.copy_to"),
+        (lambda: cuda.memcpy_htoa(row, 0, host), "memcpy_htoa"),
+        (lambda: cuda.memcpy_atoh(host, row, 0), "memcpy_atoh"),
+        (lambda: cuda.memcpy_atoa(row, 8, row, 0, 8), "memcpy_atoa"),
+    ):
+        fake("fail cuMemcpy3DAsync_v2:1:1")
+        with pytest.raises(cuda.LogicError, match=f"^{name}: cuMemcpy3DAsync_v2: "):
+            call()
+        fake("fail none")
+        call()
 
 
 def test_pitches_and_heights_are_refused_by_name_before_the_driver_is_called(fake):

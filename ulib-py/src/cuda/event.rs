@@ -1,6 +1,6 @@
 //! [`PyEvent`]: a point in a stream.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyTuple};
@@ -14,20 +14,20 @@ use super::memory::on::On;
 use super::memory::pending;
 use super::module::bytes_of;
 use crate::args::{Int, whole};
-use crate::detached::drop_detached;
+use crate::detached::InHand;
 
 /// A point in a stream of the current device, to be waited for and timed. ``flags`` are :class:`event_flags`. Recorded in a stream that
 /// is being captured, it stands for a point of the graph until it is recorded elsewhere: only streams can wait for it, which become part
 /// of the capture.
 #[pyclass(frozen, weakref, name = "Event", module = "uLib.cuda.driver")]
-pub(crate) struct PyEvent(Mutex<Option<Arc<Event>>>);
+pub(crate) struct PyEvent(Mutex<Option<InHand<Event>>>);
 
 impl PyEvent {
     fn of(event: Event) -> Self {
-        Self(Mutex::new(Some(Arc::new(event))))
+        Self(Mutex::new(Some(InHand::new(event))))
     }
 
-    fn slot(&self) -> MutexGuard<'_, Option<Arc<Event>>> {
+    fn slot(&self) -> MutexGuard<'_, Option<InHand<Event>>> {
         // Held for a moment only, without waiting for anything.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -38,17 +38,10 @@ impl PyEvent {
     }
 
     /// The event itself.
-    pub(crate) fn inner(&self) -> PyResult<Arc<Event>> {
+    pub(crate) fn inner(&self) -> PyResult<InHand<Event>> {
         self.slot()
             .clone()
             .ok_or_else(|| logic("Event: it has been closed"))
-    }
-}
-
-impl Drop for PyEvent {
-    fn drop(&mut self) {
-        let event = self.slot().take();
-        drop_detached(event);
     }
 }
 
@@ -123,7 +116,7 @@ impl PyEvent {
     /// Gives the event up; what waits for it already goes on waiting.
     fn close(&self) {
         let event = self.slot().take();
-        drop_detached(event);
+        drop(event);
     }
 
     /// The driver's handle, an integer.

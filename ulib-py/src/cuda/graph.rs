@@ -19,7 +19,7 @@ use super::module::calls::{extents, shared_bytes};
 use super::module::function::Function;
 use super::stream::PyStream;
 use crate::args::{Int, whole};
-use crate::detached::drop_detached;
+use crate::detached::{Detached, drop_detached};
 
 /// What ``Stream.capture`` gives: in its ``with`` block what is put into the stream is written down instead of run. It may be left on
 /// another thread than it was entered on; an object that goes without it ends the capture, and its work is forgotten.
@@ -191,9 +191,9 @@ impl PyGraph {
     }
 
     /// The graph itself.
-    fn get(&self) -> PyResult<Graph<'static>> {
+    fn get(&self) -> PyResult<Detached<Graph<'static>>> {
         match &*self.state() {
-            State::Done(graph) => Ok(graph.clone()),
+            State::Done(graph) => Ok(Detached::new(graph.clone())),
             State::Pending => Err(logic("Graph: its capture has not ended")),
             State::Closed => Err(logic(
                 "Graph: it has been closed, or its capture was left by an exception",

@@ -181,7 +181,7 @@ pub(super) fn keep_in_capture(
     let objects: Vec<_> = objects.collect::<PyResult<_>>()?;
     py.detach(|| {
         let stream = match on {
-            On::Ours(stream) => stream,
+            On::Ours(stream) => Stream::clone(&stream),
             on => on.stream(OP, &current::device()?)?,
         };
         if !stream.is_capturing()? {

@@ -16,6 +16,7 @@ use super::graph::PyCapture;
 use super::kept::Object;
 use super::memory::pending;
 use crate::args::{Int, whole};
+use crate::detached::Detached;
 use crate::stream::{Queue, foreign, handle_of};
 
 /// A queue of work on the current device.
@@ -32,7 +33,7 @@ impl PyStream {
     }
 
     /// The stream itself.
-    pub(crate) fn inner(&self) -> PyResult<Stream> {
+    pub(crate) fn inner(&self) -> PyResult<Detached<Stream>> {
         self.0.get().cuda()
     }
 }
@@ -148,7 +149,8 @@ impl PyStream {
     /// never called. The stream only hands it to that thread, so that ``synchronize()`` may return before it has been called: who
     /// needs it to be over waits for something that it sets, such as a ``threading.Event``.
     fn add_callback(&self, py: Python<'_>, callback: Py<PyAny>) -> PyResult<()> {
-        callbacks::add(py, &self.inner()?, callback)
+        let stream = self.inner()?;
+        callbacks::add(py, &stream, callback)
     }
 
     /// For a ``with`` block: ``with stream.capture() as graph:`` writes down what is put into the stream, instead of running it;

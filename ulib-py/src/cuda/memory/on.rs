@@ -6,6 +6,7 @@ use ulib_device::{Device, Stream};
 
 use crate::cuda::errors::logic;
 use crate::cuda::stream::PyStream;
+use crate::detached::Detached;
 use crate::stream::handle_of;
 
 /// What a program gives as a stream, before the device is known.
@@ -13,7 +14,7 @@ pub(crate) enum On {
     /// The default stream.
     Legacy,
     /// One of ours.
-    Ours(Stream),
+    Ours(Detached<Stream>),
     /// One of somebody else, with the object that keeps it.
     Foreign(usize, Option<Py<PyAny>>),
 }
@@ -37,6 +38,20 @@ impl On {
         Ok(Self::Foreign(handle, keep.then(|| stream.clone().unbind())))
     }
 
+    /// [`stream`](Self::stream) for who is attached.
+    pub(crate) fn stream_attached(
+        self,
+        py: Python<'_>,
+        op: &'static str,
+        device: &Device,
+    ) -> Result<Detached<Stream>> {
+        match self {
+            Self::Foreign(..) => py.detach(|| self.stream(op, device)),
+            _ => self.stream(op, device),
+        }
+        .map(Detached::new)
+    }
+
     /// The stream, for memory of `device`.
     #[allow(unsafe_code, reason = "wraps a handle that the caller vouches for")]
     pub(crate) fn stream(self, op: &'static str, device: &Device) -> Result<Stream> {
@@ -44,7 +59,7 @@ impl On {
             Self::Legacy => Stream::legacy(device),
             Self::Ours(stream) => {
                 stream.check_device(op, device)?;
-                stream
+                Stream::clone(&stream)
             }
             Self::Foreign(handle, Some(owner)) => {
                 // SAFETY: the object that gave the handle keeps its stream alive, and is kept.

@@ -303,7 +303,7 @@ pub(crate) fn allocation_of(object: &Bound<'_, PyAny>) -> PyResult<Option<InHand
 
 fn refused(op: &'static str, what: &str, object: &Bound<'_, PyAny>) -> PyErr {
     // In a forked child nobody knows which memory is managed.
-    if let Err(error) = Driver::ready()
+    if let Err(error) = object.py().detach(Driver::ready)
         && *error.kind() == ErrorKind::Forked
     {
         return to_cuda(error);

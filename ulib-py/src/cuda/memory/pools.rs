@@ -4,10 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use ulib_device::DeviceBytes;
 use ulib_device::memory::{
     BinnedPool, DeviceMemoryResource, PoolResource, PoolStatistics, bin_bytes, bin_number,
 };
-use ulib_device::{DeviceBytes, Stream};
 
 use super::device::{after_collecting, size_of};
 use super::on::On;
@@ -166,7 +166,7 @@ impl DeviceMemoryPool {
             Some(pool) => pool,
             None => py.detach(|| self.pool()).cuda()?,
         };
-        let stream = on.stream(OP, pool.device()).cuda()?;
+        let stream = on.stream_attached(py, OP, pool.device()).cuda()?;
         // Without a call of the driver there is nothing to wait for.
         if let Some(bytes) = pool.reuse_bytes(size, &stream) {
             return Ok(pooled(bytes, size));
@@ -342,7 +342,8 @@ impl StreamMemoryPool {
         const OP: &str = "allocate";
         let size = size_of(OP, "size", size)?;
         let pool = self.pool()?;
-        let stream: Stream = On::of(OP, stream)?.stream(OP, pool.device()).cuda()?;
+        let on = On::of(OP, stream)?;
+        let stream = on.stream_attached(py, OP, pool.device()).cuda()?;
         let made = after_collecting(py, || {
             DeviceBytes::allocate_from(Arc::clone(pool) as _, &stream, size.max(1))
         })?;

@@ -12,8 +12,7 @@ use ulib_device::texture::Array;
 use super::buffer::HostBytes;
 use super::pointer::Pointer;
 use crate::cuda::context::PyContext;
-use crate::cuda::current;
-use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::cuda::errors::logic;
 use crate::cuda::kept::{Keeper, Object};
 use crate::cuda::texture::PyArray;
 use crate::detached::InHand;
@@ -127,6 +126,7 @@ impl Side {
 
     /// Refuses what lies outside what is known to be there, and rows and slices that overlap each other.
     pub(super) fn check(&self, op: &'static str, what: &str, extent: Extent) -> PyResult<()> {
+        self.check_kind(op, what)?;
         let len = match &self.place {
             Place::Nothing => {
                 return Err(logic(format!("{op}: {what} has not been set")));
@@ -178,6 +178,25 @@ impl Side {
         }
     }
 
+    /// Refuses a memory type that would have the driver take the place for another.
+    fn check_kind(&self, op: &'static str, what: &str) -> PyResult<()> {
+        let (place, kind) = match &self.place {
+            Place::Nothing => return Ok(()),
+            Place::Host(_) => ("host memory", CUmemorytype::CU_MEMORYTYPE_HOST),
+            Place::Device(_) => ("device memory", CUmemorytype::CU_MEMORYTYPE_DEVICE),
+            Place::Array(..) => ("an Array", CUmemorytype::CU_MEMORYTYPE_ARRAY),
+        };
+        let told = CUmemorytype(self.told.kind);
+        let is_memory = kind != CUmemorytype::CU_MEMORYTYPE_ARRAY;
+        if told == kind || (is_memory && told == CUmemorytype::CU_MEMORYTYPE_UNIFIED) {
+            return Ok(());
+        }
+        Err(logic(format!(
+            "{op}: the memory type of {what} is {}, and it is {place}, of type {}",
+            told.0, kind.0
+        )))
+    }
+
     fn check_in(
         &self,
         op: &'static str,
@@ -212,13 +231,13 @@ impl Side {
         matches!(self.place, Place::Host(_))
     }
 
-    /// The device on which this side is.
-    pub(super) fn on(&self) -> PyResult<Device> {
+    /// The device on which this side is, where that is not the one that calls of this thread are about.
+    pub(super) fn device(&self) -> Option<Device> {
         match (&self.context, &self.place) {
-            (Some(context), _) => Ok(context.get().0.context.device().clone()),
-            (None, Place::Device(pointer)) => pointer.device().cuda(),
-            (None, Place::Array(_, array)) => Ok(array.device().clone()),
-            (None, _) => current::device().cuda(),
+            (Some(context), _) => Some(context.get().0.context.device().clone()),
+            (None, Place::Device(pointer)) => pointer.owner().map(|owner| owner.device().clone()),
+            (None, Place::Array(_, array)) => Some(array.device().clone()),
+            (None, _) => None,
         }
     }
 

@@ -15,6 +15,7 @@ use super::pointer::Pointer;
 use super::sides::{Description, Given, Side};
 use super::{pending, transfer};
 use crate::cuda::arguments::{Whole, instance};
+use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, fitting};
 use crate::cuda::kept::in_graph;
 
@@ -54,7 +55,7 @@ fn run(
     let op = form.op();
     let on = On::of(op, stream)?;
     let waits = stream.is_none();
-    let (call, extent, touches_host, src, dst, device, keepers, arrays) = {
+    let (mut call, extent, [touches_host, from_device], src, dst, devices, keepers, arrays) = {
         let description = lock(state);
         let (from, to) = (&description.src, &description.dst);
         let mut extent = description.extent;
@@ -66,41 +67,34 @@ fn run(
         }
         from.check(op, "the source", extent)?;
         to.check(op, "the destination", extent)?;
-        let (here, there) = (from.on()?, to.on()?);
-        let contexts = match form {
-            Form::Peer => [
-                here.primary_context().cuda()?,
-                there.primary_context().cuda()?,
-            ],
-            _ => [0, 0],
-        };
         let call = Call {
             from: from.told,
             to: to.told,
-            contexts,
+            contexts: [0, 0],
             form,
         };
-        let touches_host = from.is_host() || to.is_host();
-        let device = if from.pointer().is_some() {
-            here
-        } else {
-            there
-        };
+        let places = [from.is_host() || to.is_host(), from.pointer().is_some()];
         let pointer = |side: &Side| side.pointer().map_or_else(Pointer::none, Pointer::again);
         let keepers = [from.keeper(), to.keeper()];
         (
             call,
             extent,
-            touches_host,
+            places,
             pointer(from),
             pointer(to),
-            device,
+            [from.device(), to.device()],
             keepers,
             [(from.array(), Access::Read), (to.array(), Access::Write)],
         )
     };
     let after = py
         .detach(|| {
+            let [here, there] = devices.map(|device| device.map_or_else(current::device, Ok));
+            let (here, there) = (here?, there?);
+            if form == Form::Peer {
+                call.contexts = [here.primary_context()?, there.primary_context()?];
+            }
+            let device = if from_device { here } else { there };
             let stream = on.stream(op, &device)?;
             for keeper in keepers.iter().flatten() {
                 in_graph(&stream, || keeper.clone())?;

@@ -74,13 +74,15 @@ pub(crate) fn named(error: Error, op: &'static str, what: &str, pointer: &Pointe
 }
 
 /// The error as one of `op`, also where the driver says it.
-pub(super) fn of_op(error: Error, op: &'static str) -> Error {
+pub(crate) fn of_op(error: Error, op: &'static str) -> Error {
     about(error, op, || op.to_owned())
 }
 
 fn about(error: Error, op: &'static str, place: impl FnOnce() -> String) -> Error {
     match error.kind() {
         ErrorKind::Driver { .. } => error.context(place()),
+        // Bounds are of the `LogicError`s here.
+        ErrorKind::Index => Error::new(ErrorKind::InvalidArgument, error.of_op(op).to_string()),
         _ => error.of_op(op),
     }
 }

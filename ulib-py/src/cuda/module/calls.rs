@@ -20,6 +20,7 @@ use crate::args::{Int, caused, shown};
 use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::cuda::kept::{Keeper, Object, token};
 use crate::cuda::memory::on::On;
+use crate::detached::Detached;
 
 /// What a call says besides its values.
 pub(super) struct Call<'a, 'py> {
@@ -80,8 +81,11 @@ impl Call<'_, '_> {
 
 impl Function {
     /// The values as the kernel takes them, and what has to live as long as they are used.
-    pub(crate) fn arguments(&self, args: &Bound<'_, PyTuple>) -> PyResult<(Arguments, Needs)> {
-        let (mut arguments, mut needs) = (Arguments::new(), Needs::default());
+    pub(crate) fn arguments(
+        &self,
+        args: &Bound<'_, PyTuple>,
+    ) -> PyResult<(Arguments, Detached<Needs>)> {
+        let (mut arguments, mut needs) = (Arguments::new(), Detached::new(Needs::default()));
         let parameters = self.declared(args.py())?;
         pack(&self.function, parameters, args, &mut arguments, &mut needs)?;
         needs.without_handlers(self.function.name())?;
@@ -97,7 +101,7 @@ impl Function {
         time_kernel: bool,
     ) -> PyResult<Option<f64>> {
         let (config, shape, stream) = (call.config(self)?, call.shape, call.stream);
-        let (mut arguments, mut needs) = (Arguments::new(), Needs::default());
+        let (mut arguments, mut needs) = (Arguments::new(), Detached::new(Needs::default()));
         let parameters = self.declared(py)?;
         pack(&self.function, parameters, args, &mut arguments, &mut needs)?;
         let handlers = core::mem::take(&mut needs.handlers);
@@ -117,6 +121,7 @@ impl Function {
         let wait = time_kernel || !handlers.is_empty();
         let (stream_used, seconds) = py
             .detach(|| {
+                let needs = needs.into_inner();
                 let on = on.stream("launch", self.function.device())?;
                 if !time_kernel {
                     self.start(&on, config, shape, &mut arguments, (needs, kept))?;
@@ -187,10 +192,10 @@ impl Function {
         py: Python<'_>,
         call: &Call<'_, '_>,
         values: &Bound<'_, PyTuple>,
-    ) -> PyResult<Stream> {
+    ) -> PyResult<Detached<Stream>> {
         let prepared = self.prepared()?;
         let config = call.config(self)?;
-        let (mut arguments, mut needs) = (Arguments::new(), Needs::default());
+        let (mut arguments, mut needs) = (Arguments::new(), Detached::new(Needs::default()));
         let parameters = self.declared(py)?;
         let converted = prepared.convert(py, values, parameters.is_some())?;
         let values = converted.as_ref().unwrap_or(values);
@@ -242,8 +247,14 @@ impl Function {
             }
         }
         let kept = any_capture().then(|| Object::new(PyTuple::empty(py).as_any()));
-        self.launch_in(py, call, config, &mut arguments, (Needs::default(), kept))
-            .map(drop)
+        self.launch_in(
+            py,
+            call,
+            config,
+            &mut arguments,
+            (Detached::new(Needs::default()), kept),
+        )
+        .map(drop)
     }
 
     fn launch_in(
@@ -252,14 +263,15 @@ impl Function {
         call: &Call<'_, '_>,
         config: LaunchConfig,
         arguments: &mut Arguments,
-        (needs, kept): (Needs, Option<Object>),
-    ) -> PyResult<Stream> {
+        (needs, kept): (Detached<Needs>, Option<Object>),
+    ) -> PyResult<Detached<Stream>> {
         self.use_references(py, None, call.stream)?;
         let (on, shape) = (On::of("launch", call.stream)?, call.shape);
         py.detach(|| {
+            let needs = needs.into_inner();
             let stream = on.stream("launch", self.function.device())?;
             self.start(&stream, config, shape, arguments, (needs, kept))?;
-            Ok(stream)
+            Ok(Detached::new(stream))
         })
         .cuda()
     }

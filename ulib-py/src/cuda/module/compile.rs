@@ -14,6 +14,7 @@ use ulib_device::compiler::{
 use super::modules::Module;
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, to_cuda};
+use crate::detached::Detached;
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Image>()?;
@@ -74,7 +75,7 @@ impl Image {
     /// The program on the present device.
     fn load(&self, py: Python<'_>) -> PyResult<Module> {
         let loaded = py.detach(|| ulib_device::Module::from_image(&current::device()?, &self.0));
-        Module::new(py, loaded.cuda()?)
+        Module::new(py, Detached::new(loaded.cuda()?))
     }
 }
 

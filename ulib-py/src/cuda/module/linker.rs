@@ -14,7 +14,7 @@ use crate::args::{Int, caused, shown};
 use crate::cuda::arguments::path;
 use crate::cuda::current;
 use crate::cuda::errors::{IntoCudaResult, logic, of_file};
-use crate::detached::drop_detached;
+use crate::detached::{Detached, drop_detached};
 
 /// Puts programs and libraries together into one module.
 ///
@@ -144,13 +144,12 @@ impl Linker {
 
     /// The module made of what was added. Afterwards the linker is done.
     fn link_module(&self, py: Python<'_>) -> PyResult<Module> {
-        let taken = self
-            .linker
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        let linker = taken.ok_or_else(used)?;
-        let (linked, log): (_, JitLog) = py.detach(|| linker.link());
+        let outcome = py.detach(|| {
+            let mut linker = self.linker.lock().unwrap_or_else(PoisonError::into_inner);
+            linker.take().map(ulib_device::Linker::link)
+        });
+        let (linked, log): (_, JitLog) = outcome.ok_or_else(used)?;
+        let linked = linked.map(Detached::new);
         let handler = self.handler().take();
         tell(
             handler.as_ref().map(|handler| handler.bind(py)),

@@ -77,12 +77,9 @@ pub(crate) struct Module {
 }
 
 impl Module {
-    pub(super) fn new(py: Python<'_>, module: ulib_device::Module) -> PyResult<Self> {
+    pub(super) fn new(py: Python<'_>, module: Detached<ulib_device::Module>) -> PyResult<Self> {
         let references = Py::new(py, References::default())?;
-        Ok(Self {
-            module: Detached::new(module),
-            references,
-        })
+        Ok(Self { module, references })
     }
 }
 
@@ -150,7 +147,7 @@ fn reference(module: &Bound<'_, Module>, class: &'static str, name: &str) -> PyR
         .import(intern!(py, "uLib.cuda._textures"))?
         .call_method0(class)?;
     // It knows the module by an object of its own, which does not know the reference.
-    let own = Module::new(py, ulib_device::Module::clone(&module.get().module))?;
+    let own = Module::new(py, module.get().module.clone())?;
     made.call_method1(intern!(py, "_bind"), (own, name))?;
     references.lock().push(Reference {
         class,
@@ -217,6 +214,7 @@ fn load(
         Ok(device) => unsafe { ulib_device::Module::load_image_with(&device, image, options) },
         Err(error) => (Err(error), JitLog::default()),
     });
+    let loaded = loaded.map(Detached::new);
     tell(handler, loaded.is_ok(), &log)?;
     Module::new(py, loaded.cuda()?)
 }

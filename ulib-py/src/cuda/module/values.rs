@@ -18,7 +18,7 @@ use super::numpy::Numpy;
 use crate::cuda::errors::logic;
 use crate::cuda::memory::pointer::ours;
 use crate::cuda::texture::{PySurface, PyTexture};
-use crate::detached::InHand;
+use crate::detached::{Ends, InHand};
 use crate::interop::dlpack;
 use crate::interop::foreign::wait_for_owner;
 
@@ -38,6 +38,12 @@ pub(crate) struct Needs {
     pub(super) lent: Vec<dlpack::import::Taken>,
     /// Handlers that copy before and after the call.
     pub(super) handlers: Vec<Py<PyAny>>,
+}
+
+impl Ends for Needs {
+    fn ends_at_once(&mut self) -> bool {
+        self.textures.is_empty() && self.surfaces.is_empty()
+    }
 }
 
 impl Needs {

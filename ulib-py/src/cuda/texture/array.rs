@@ -15,7 +15,7 @@ use crate::cuda::memory::buffer::{HostBytes, HostPtr};
 use crate::cuda::memory::device::after_collecting;
 use crate::cuda::memory::on::On;
 use crate::cuda::memory::pointer::Pointer;
-use crate::cuda::memory::transfer::{bytes, named};
+use crate::cuda::memory::transfer::{bytes, named, of_op};
 use crate::detached::InHand;
 
 /// Texels in device memory, in an order of the device's own, made from an ``ArrayDescriptor`` or ``ArrayDescriptor3D``.
@@ -150,7 +150,7 @@ impl PyArray {
             let host = HostBytes::of(OP, "source", source)?;
             let host = slice(&host);
             let filled = py.detach(|| fill(Source::Host(host)));
-            return filled.map_err(|error| error.of_op(OP)).cuda();
+            return filled.map_err(|error| of_op(error, OP)).cuda();
         }
         let from = Pointer::of(OP, "source", source)?;
         let len = span(&array, pitch);
@@ -191,7 +191,7 @@ impl PyArray {
                     let to = unsafe { std::slice::from_raw_parts_mut(start.get(), len) };
                     read(Target::Host(to))
                 })
-                .map_err(|error| error.of_op(OP))
+                .map_err(|error| of_op(error, OP))
                 .cuda();
         }
         let to = Pointer::to_write(OP, "dest", dest)?;

@@ -14,7 +14,7 @@ use crate::cuda::arguments::{Whole, instance};
 use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::cuda::memory::buffer::{HostBytes, HostPtr};
 use crate::cuda::memory::pointer::Pointer;
-use crate::cuda::memory::transfer::{bytes, named};
+use crate::cuda::memory::transfer::{bytes, named, of_op};
 use crate::detached::InHand;
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -127,7 +127,7 @@ fn memcpy_atoa(
         let stream = Stream::legacy(to.device());
         copy_between_arrays(&to, to_origin, &from, from_origin, extent, &stream)
     })
-    .map_err(|error| error.of_op(OP))
+    .map_err(|error| of_op(error, OP))
     .cuda()
 }
 
@@ -144,7 +144,7 @@ fn py_memcpy_htoa(ary: &Bound<'_, PyAny>, index: Whole, src: &Bound<'_, PyAny>) 
             let stream = Stream::legacy(array.device());
             copy_to_array(&array, origin, Source::Host(host), pitch, extent, &stream)
         })
-        .map_err(|error| error.of_op(OP))
+        .map_err(|error| of_op(error, OP))
         .cuda()
 }
 
@@ -168,6 +168,6 @@ fn py_memcpy_atoh(dest: &Bound<'_, PyAny>, ary: &Bound<'_, PyAny>, index: Whole)
             let stream = Stream::legacy(array.device());
             copy_from_array(Target::Host(to), pitch, &array, origin, extent, &stream)
         })
-        .map_err(|error| error.of_op(OP))
+        .map_err(|error| of_op(error, OP))
         .cuda()
 }

@@ -8,9 +8,9 @@ use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::detached::{Ends, InHand};
 
 /// A value until it is freed. Whoever works with a clone of it at that moment keeps it until then.
-pub(crate) struct Held<T: Ends>(Mutex<Option<InHand<T>>>);
+pub(crate) struct Held<T: Ends + Sync>(Mutex<Option<InHand<T>>>);
 
-impl<T: Ends> Held<T> {
+impl<T: Ends + Sync> Held<T> {
     pub(crate) fn new(value: T) -> Self {
         Self(Mutex::new(Some(InHand::new(value))))
     }

@@ -153,6 +153,10 @@ impl PyTexture {
             }
         };
         let texel = format.bytes() * given.channels.max(1) as usize;
+        if height.is_some() && width.is_none() {
+            let message = format!("{CLASS}: rows have to have a width (width=)");
+            return Err(logic(message));
+        }
         let (address, owner) = match &seen {
             Some(seen) => (seen.address, None),
             None => {
@@ -171,8 +175,7 @@ impl PyTexture {
                 channels: given.channels,
             },
             Some(height) => {
-                let width = width
-                    .ok_or_else(|| logic(format!("{CLASS}: rows have to have a width (width=)")))?;
+                let width = width.unwrap_or(0);
                 TextureSource::Pitched {
                     memory,
                     offset: 0,

@@ -22,7 +22,7 @@ use ulib_device::Block;
 
 use super::abi;
 use crate::args::Int;
-use crate::detached::Detached;
+use crate::detached::{Detached, with_interpreter};
 use crate::errors::IntoPyResult;
 use crate::interop::cuda_array_interface::{device_now, device_of_object};
 use crate::items::zeros;
@@ -340,10 +340,10 @@ pub(crate) fn capsule(
 /// Called once, by whoever owns the array, with a pointer that [`capsule`] made.
 unsafe extern "C" fn delete(managed: *mut abi::Managed) {
     // SAFETY: both boxes were made by `capsule` and are freed only here.
-    unsafe {
+    with_interpreter(|| unsafe {
         let managed = Box::from_raw(managed);
         drop(Box::from_raw(managed.context.cast::<Context>()));
-    }
+    });
 }
 
 /// The deleter of a versioned capsule.
@@ -352,10 +352,10 @@ unsafe extern "C" fn delete(managed: *mut abi::Managed) {
 /// As [`delete`].
 unsafe extern "C" fn delete_versioned(managed: *mut abi::ManagedVersioned) {
     // SAFETY: both boxes were made by `capsule` and are freed only here.
-    unsafe {
+    with_interpreter(|| unsafe {
         let managed = Box::from_raw(managed);
         drop(Box::from_raw(managed.context.cast::<Context>()));
-    }
+    });
 }
 
 /// Frees the array of a capsule that nobody took.
