@@ -317,13 +317,27 @@ fn closing_says_what_went_wrong_and_keeps_what_may_still_be_read() {
     let levels = MipmappedArray::new(&card.device, descriptor, 3).unwrap();
     fake.fail("cuMipmappedArrayDestroy", 1, 999);
     refused(levels.close().unwrap_err());
+    // The last that needs something says how that ends.
+    let levels = MipmappedArray::new(&card.device, descriptor, 3).unwrap();
+    let smallest = levels.level(2).unwrap().clone();
+    levels.close().unwrap();
+    fake.fail("cuMipmappedArrayDestroy", 1, 999);
+    refused(smallest.close().unwrap_err());
+    let (texture, surface) = made();
+    texture.close().unwrap();
+    fake.fail("cuArrayDestroy", 1, 999);
+    refused(surface.close().unwrap_err());
+    let levels = MipmappedArray::new(&card.device, descriptor, 3).unwrap();
+    let texture = TextureObject::new(TextureSource::Mipmaps(levels), &Sampling::default()).unwrap();
+    fake.fail("cuMipmappedArrayDestroy", 1, 999);
+    refused(texture.close().unwrap_err());
     assert!(card.device.errors().is_empty());
-    assert_eq!((left(Kind::MipmappedArray), left(Kind::Array)), (1, 3));
+    assert_eq!((left(Kind::MipmappedArray), left(Kind::Array)), (3, 4));
     // A destructor has nobody to tell.
     fake.fail("cuTexObjectDestroy", 1, 999);
     drop(made());
     assert_eq!(card.device.errors().len(), 1);
-    assert_eq!((left(Kind::Texture), left(Kind::Array)), (2, 4));
+    assert_eq!((left(Kind::Texture), left(Kind::Array)), (2, 5));
     assert_eq!(fake.faults(), [""; 0]);
     let mut all = fake.live();
     all.sort_by_key(|live| live.kind == Kind::Array);
@@ -350,14 +364,19 @@ fn what_a_kernel_may_still_read_waits_for_captures_of_other_work() {
     drop(made());
     let stream = Stream::non_blocking(&card.device).unwrap();
     let before = report::count(report::Kind::Texture);
-    let texture = made();
-    let capture = stream.capture().unwrap();
-    drop(texture);
-    assert_eq!(report::count(report::Kind::Texture), before + 1);
-    capture.finish().unwrap().close().unwrap();
-    // The next allocation gives up what was kept.
-    drop(memory(&card, 64));
-    assert_eq!(report::count(report::Kind::Texture), before);
+    let next: [&dyn Fn(); 2] = [&|| drop(memory(&card, 64)), &|| {
+        drop(plane(&card, Format::F32))
+    }];
+    for allocate in next {
+        let texture = made();
+        let capture = stream.capture().unwrap();
+        drop(texture);
+        assert_eq!(report::count(report::Kind::Texture), before + 1);
+        capture.finish().unwrap().close().unwrap();
+        // The next allocation gives up what was kept.
+        allocate();
+        assert_eq!(report::count(report::Kind::Texture), before);
+    }
     assert!(card.device.errors().is_empty());
 }
 

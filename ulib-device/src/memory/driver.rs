@@ -55,7 +55,6 @@ impl DriverResource {
     /// As [`DeviceMemoryResource::allocate`].
     pub fn allocate_bytes(self: &Arc<Self>, len: usize) -> Result<DeviceBytes> {
         let stream = Stream::legacy(&self.device);
-        kept::retry();
         let ptr = with_room(&self.device, || self.allocate(len, &stream))?;
         let resource: Arc<dyn DeviceMemoryResource> = Arc::<Self>::clone(self);
         Ok(DeviceBytes::owned(resource, &stream, anywhere(ptr), len))

@@ -43,12 +43,14 @@ pub fn release_pools(device: &Device) -> bool {
     some
 }
 
-/// Calls `attempt`, and once more after [`release_pools`] when it finds the device full and there was something to give back.
+/// Calls `attempt`, and once more after [`release_pools`] when it finds the device full and there was something to give back. What
+/// could not be given up before is tried again first.
 ///
 /// # Errors
 ///
 /// Those of `attempt`.
 pub fn with_room<R>(device: &Device, mut attempt: impl FnMut() -> Result<R>) -> Result<R> {
+    kept::retry();
     match attempt() {
         Err(error) if is_out_of_memory(&error) && release_pools(device) => attempt(),
         outcome => outcome,

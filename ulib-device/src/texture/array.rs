@@ -162,6 +162,21 @@ impl Array {
         Ok(Self(Arc::new(inner)))
     }
 
+    /// A [`foreign`](Self::foreign) array whose owner tells `outcome` how it ends.
+    ///
+    /// # Safety
+    /// As [`foreign`](Self::foreign).
+    pub(super) unsafe fn part(
+        device: &Device,
+        handle: usize,
+        owner: Box<dyn Any + Send + Sync>,
+        outcome: Outcome,
+    ) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let inner = unsafe { Inner::lent(device, handle, owner) }?;
+        Ok(Self(Arc::new(Inner { outcome, ..inner })))
+    }
+
     /// [`foreign`](Self::foreign) until `ended` is set; then it refuses to be used.
     ///
     /// # Safety

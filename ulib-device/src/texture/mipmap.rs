@@ -80,7 +80,7 @@ impl MipmappedArray {
             check(table, "cuMipmappedArrayGetLevel", status)?;
             let owner = Box::new(Arc::clone(&whole));
             // SAFETY: a level lives as long as the whole, which the owner keeps; nobody else knows it.
-            all.push(unsafe { Array::foreign(device, found as usize, owner) }?);
+            all.push(unsafe { Array::part(device, found as usize, owner, whole.outcome()) }?);
         }
         Ok(Self(Arc::new(Inner {
             descriptor,
@@ -127,13 +127,15 @@ impl MipmappedArray {
         let Some(inner) = Arc::into_inner(self.0) else {
             return Ok(());
         };
-        inner.whole.outcome().of(|| {
-            let closed = inner.levels.into_iter().map(Array::close);
-            // All of them, whatever becomes of one.
-            let ended = closed.fold(Ok(()), Result::and);
+        // All of them, whatever becomes of one.
+        let ended = inner.levels.into_iter().map(Array::close);
+        let ended = ended.fold(Ok(()), Result::and);
+        let outcome = inner.whole.outcome();
+        let whole = outcome.of(|| {
             drop(inner.whole);
-            ended
-        })
+            Ok(())
+        });
+        ended.and(whole)
     }
 
     /// The driver's handle; as [`Array::handle`].

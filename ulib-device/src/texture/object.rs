@@ -60,6 +60,17 @@ pub enum TextureSource {
 }
 
 impl TextureSource {
+    /// Ends what is read, where nobody else needs it.
+    fn close(self) -> Result<()> {
+        match self {
+            Self::Array(array) => array.close(),
+            Self::Mipmaps(array) => array.close(),
+            Self::Linear { memory, .. } | Self::Pitched { memory, .. } => {
+                Arc::into_inner(memory).map_or(Ok(()), DeviceBytes::close)
+            }
+        }
+    }
+
     fn device(&self) -> &Device {
         match self {
             Self::Array(array) => array.device(),
@@ -358,9 +369,14 @@ impl TextureObject {
     /// happens while a clone still needs it; where a graph does, it is destroyed after that.
     ///
     /// # Errors
-    /// Whatever the driver says. If that did not destroy it, what it reads is not given back either.
+    /// Whatever the driver says, of what it reads, too, where nobody else needs that. If the texture was not destroyed, what it
+    /// reads is not given back either.
     pub fn close(self) -> Result<()> {
-        Arc::into_inner(self.0).map_or(Ok(()), |inner| inner.outcome.of(|| inner.ledger.close()))
+        let Some(inner) = Arc::into_inner(self.0) else {
+            return Ok(());
+        };
+        let ended = inner.outcome.of(|| inner.ledger.close());
+        ended.and(inner.source.close())
     }
 
     /// Calls `queue`, which puts work that reads the texture into `stream`, after making that stream wait for writes to

@@ -117,9 +117,14 @@ impl SurfaceObject {
     /// happens while a clone still needs it; where a graph does, it is destroyed after that.
     ///
     /// # Errors
-    /// Whatever the driver says. If that did not destroy it, the array is not given back either.
+    /// Whatever the driver says, of the array, too, where nobody else needs that. If the surface was not destroyed, the array is
+    /// not given back either.
     pub fn close(self) -> Result<()> {
-        Arc::into_inner(self.0).map_or(Ok(()), |inner| inner.outcome.of(|| inner.ledger.close()))
+        let Some(inner) = Arc::into_inner(self.0) else {
+            return Ok(());
+        };
+        let ended = inner.outcome.of(|| inner.ledger.close());
+        ended.and(inner.array.close())
     }
 
     /// Calls `queue`, which puts work that writes through the surface into `stream`, after making that stream wait for uses
