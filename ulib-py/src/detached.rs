@@ -156,14 +156,26 @@ impl<T: Ends + Sync> InHand<T> {
         Self(ManuallyDrop::new(Arc::new(value)))
     }
 
+    /// Whether both are the same value.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Another owner, for work that is detached.
     pub(crate) fn shared(&self) -> Arc<T> {
         Arc::clone(&self.0)
     }
 
+    /// This owner, for who is detached.
+    pub(crate) fn into_shared(self) -> Arc<T> {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: `this` is not dropped, so this is the only place that takes the value out.
+        unsafe { ManuallyDrop::take(&mut this.0) }
+    }
+
     /// Ends it now, if nobody else has it in hand, else with the last who has.
     pub(crate) fn end(self, py: Python<'_>) -> Result<()> {
-        let Some(mut value) = self.into_inner() else {
+        let Some(mut value) = Arc::into_inner(self.into_shared()) else {
             return Ok(());
         };
         if value.ends_at_once() {
@@ -171,13 +183,6 @@ impl<T: Ends + Sync> InHand<T> {
         } else {
             py.detach(|| value.end())
         }
-    }
-
-    /// The value, if nobody else has it in hand.
-    fn into_inner(self) -> Option<T> {
-        let mut this = ManuallyDrop::new(self);
-        // SAFETY: `this` is not dropped, so this is the only place that takes the value out.
-        Arc::into_inner(unsafe { ManuallyDrop::take(&mut this.0) })
     }
 }
 
@@ -197,7 +202,7 @@ impl<T: Ends + Sync> Deref for InHand<T> {
 
 impl<T: Ends + Sync> Drop for InHand<T> {
     fn drop(&mut self) {
-        // SAFETY: this is the only place that takes it out but for `into_inner`, after which this does not run.
+        // SAFETY: this is the only place that takes it out but for `into_shared`, after which this does not run.
         let shared = unsafe { ManuallyDrop::take(&mut self.0) };
         if let Some(value) = Arc::into_inner(shared) {
             let_go(value);

@@ -1,7 +1,7 @@
 //! What copies on streams still use.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use ulib_core::{Error, Result};
@@ -52,22 +52,21 @@ fn wait_for(stream: &Stream, error: Error) -> Result<Mark> {
 /// Keeps what a copy uses as long as `mark` says, and lets those go that are done.
 pub(super) fn keep(py: Python<'_>, mark: Mark, keeper: Keeper) {
     if let Mark::After(after) = mark {
-        let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
-        pending.push_back(Kept { after, keeper });
+        locked().push_back(Kept { after, keeper });
     }
     let_go(py);
 }
 
 /// Lets what copies and graphs no longer use go; does not wait.
 pub(in crate::cuda) fn let_go(py: Python<'_>) {
-    if !graph::keeps_some() && PENDING.try_lock().is_ok_and(|pending| pending.is_empty()) {
+    if !graph::keeps_some() && locked().is_empty() {
         return;
     }
     let done: Vec<Keeper> = py.detach(|| {
         graph::let_go();
         let mut done = Vec::new();
         while let Some(Kept { after, keeper }) = first_done() {
-            drop(after);
+            drop(after.into_shared());
             done.push(keeper);
         }
         done
@@ -78,8 +77,19 @@ pub(in crate::cuda) fn let_go(py: Python<'_>) {
 
 /// Takes what has been kept longest, if it is no longer used.
 fn first_done() -> Option<Kept> {
-    // Whoever has the lock does the same.
-    let mut pending = PENDING.try_lock().ok()?;
-    let is_done = pending.front()?.after.is_done().unwrap_or(false);
-    if is_done { pending.pop_front() } else { None }
+    // The driver is asked without the lock, which others take with the interpreter. Whoever takes it out meanwhile does the same.
+    let after = locked().front()?.after.clone();
+    if !after.is_done().unwrap_or(false) {
+        return None;
+    }
+    let mut pending = locked();
+    match pending.front() {
+        Some(first) if first.after.is(&after) => pending.pop_front(),
+        _ => None,
+    }
+}
+
+fn locked() -> MutexGuard<'static, VecDeque<Kept>> {
+    // Held for a moment only, without waiting for anything.
+    PENDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
