@@ -72,8 +72,8 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that draw go first. On a card that is required, tests about other machines are not part of the run, so that no skip is
     left."""
-    # Once a kernel has faulted on a card, OpenGL may draw nothing for seconds in a process that uses CUDA, too: seen on an H200 with
-    # driver 580, whose log has a context switch that timed out (Xid 109) after the fault (Xid 31).
+    # Once a kernel has faulted on a card, OpenGL may draw nothing in a process that uses CUDA, too (docs/from-pycuda.md, the last of what
+    # to mind).
     drawing = {"test_cuda_gl.py", "test_example_slice.py"}
     items.sort(key=lambda item: item.path.name not in drawing)
     if not REQUIRE_CUDA:

@@ -52,14 +52,14 @@ impl On {
         .map(Detached::new)
     }
 
-    /// The stream, for memory of `device`.
+    /// The stream, for memory of `device`, for who is detached.
     #[allow(unsafe_code, reason = "wraps a handle that the caller vouches for")]
     pub(crate) fn stream(self, op: &'static str, device: &Device) -> Result<Stream> {
         Ok(match self {
             Self::Legacy => Stream::legacy(device),
             Self::Ours(stream) => {
                 stream.check_device(op, device)?;
-                Stream::clone(&stream)
+                stream.into_inner()
             }
             Self::Foreign(handle, Some(owner)) => {
                 // SAFETY: the object that gave the handle keeps its stream alive, and is kept.

@@ -125,13 +125,13 @@ impl Function {
                 let on = on.stream("launch", self.function.device())?;
                 if !time_kernel {
                     self.start(&on, config, shape, &mut arguments, (needs, kept))?;
-                    return Ok((wait.then_some(on), None));
+                    return Ok((wait.then(|| Detached::new(on)), None));
                 }
                 on.synchronize()?;
                 let begin = Instant::now();
                 self.start(&on, config, shape, &mut arguments, (needs, kept))?;
                 on.synchronize()?;
-                Ok((Some(on), Some(begin.elapsed().as_secs_f64())))
+                Ok((Some(Detached::new(on)), Some(begin.elapsed().as_secs_f64())))
             })
             .cuda()?;
         if !handlers.is_empty() {
@@ -186,13 +186,13 @@ impl Function {
         }
     }
 
-    /// A prepared call: the stream that it went to.
+    /// A prepared call.
     pub(super) fn launch_prepared(
         &self,
         py: Python<'_>,
         call: &Call<'_, '_>,
         values: &Bound<'_, PyTuple>,
-    ) -> PyResult<Detached<Stream>> {
+    ) -> PyResult<()> {
         let prepared = self.prepared()?;
         let config = call.config(self)?;
         let (mut arguments, mut needs) = (Arguments::new(), Detached::new(Needs::default()));
@@ -254,7 +254,6 @@ impl Function {
             &mut arguments,
             (Detached::new(Needs::default()), kept),
         )
-        .map(drop)
     }
 
     fn launch_in(
@@ -264,14 +263,13 @@ impl Function {
         config: LaunchConfig,
         arguments: &mut Arguments,
         (needs, kept): (Detached<Needs>, Option<Object>),
-    ) -> PyResult<Detached<Stream>> {
+    ) -> PyResult<()> {
         self.use_references(py, None, call.stream)?;
         let (on, shape) = (On::of("launch", call.stream)?, call.shape);
         py.detach(|| {
             let needs = needs.into_inner();
             let stream = on.stream("launch", self.function.device())?;
-            self.start(&stream, config, shape, arguments, (needs, kept))?;
-            Ok(Detached::new(stream))
+            self.start(&stream, config, shape, arguments, (needs, kept))
         })
         .cuda()
     }

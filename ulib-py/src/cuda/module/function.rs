@@ -203,7 +203,7 @@ impl Function {
     ) -> PyResult<()> {
         let shared = shared_size.of("prepared_call", "shared_size")?;
         let call = prepared(grid, block, None, shared);
-        self.launch_prepared(py, &call, args).map(drop)
+        self.launch_prepared(py, &call, args)
     }
 
     /// As ``prepared_call``, in ``stream``.
@@ -219,7 +219,7 @@ impl Function {
     ) -> PyResult<()> {
         let shared = shared_size.of("prepared_async_call", "shared_size")?;
         let call = prepared(grid, block, stream, shared);
-        self.launch_prepared(py, &call, args).map(drop)
+        self.launch_prepared(py, &call, args)
     }
 
     /// As ``prepared_call``; returns a function that waits for the kernel and gives the seconds it took.
@@ -234,13 +234,10 @@ impl Function {
     ) -> PyResult<PreparedTime> {
         let shared = shared_size.of("prepared_timed_call", "shared_size")?;
         self.refuse_capture(py, None, "prepared_timed_call waits for the kernel")?;
-        let device = self.function.device();
-        let begin = py
-            .detach(|| PreparedTime::mark(&Stream::legacy(device)))
-            .cuda()?;
-        let call = prepared(grid, block, None, shared);
-        let stream = self.launch_prepared(py, &call, args)?;
-        let end = py.detach(|| PreparedTime::mark(&stream)).cuda()?;
+        let mark = || PreparedTime::mark(&Stream::legacy(self.function.device()));
+        let begin = py.detach(mark).cuda()?;
+        self.launch_prepared(py, &prepared(grid, block, None, shared), args)?;
+        let end = py.detach(mark).cuda()?;
         Ok(PreparedTime::new(begin, end))
     }
 
