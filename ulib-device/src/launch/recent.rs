@@ -69,10 +69,17 @@ impl Recent {
         fence(Ordering::Release);
         let mut rest = name.as_bytes();
         for word in &slot.name {
-            let mut bytes = [0; 8];
-            let taken = rest.len().min(8);
-            bytes[..taken].copy_from_slice(&rest[..taken]);
-            rest = &rest[taken..];
+            // Without a copy of a length that is not known when this is compiled, which is a call.
+            let bytes = if let Some((whole, more)) = rest.split_first_chunk() {
+                rest = more;
+                *whole
+            } else {
+                let mut last = [0; 8];
+                for (to, from) in last.iter_mut().zip(std::mem::take(&mut rest)) {
+                    *to = *from;
+                }
+                last
+            };
             word.store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
         }
         let two = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
