@@ -72,8 +72,8 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that draw go first. On a card that is required, tests about other machines are not part of the run, so that no skip is
     left."""
-    # Once a kernel has faulted on a card, OpenGL may draw nothing in a process that uses CUDA, too (docs/from-pycuda.md, the last of what
-    # to mind).
+    # After these tests, in which kernels fault, OpenGL drew nothing on a card in processes that use CUDA, too (docs/from-pycuda.md, the
+    # last of what to mind).
     drawing = {"test_cuda_gl.py", "test_example_slice.py"}
     items.sort(key=lambda item: item.path.name not in drawing)
     if not REQUIRE_CUDA:

@@ -157,6 +157,7 @@ def test_what_programs_end_within_a_call_ends_without_the_interpreter(fake, pyth
 import numpy as np
 import uLib.cuda.driver as cuda
 from cuda_programs import SECOND, SOURCE, kernel
+from uLib.cuda._native import keep_in_capture
 function, host = kernel(), np.zeros((4, 8), np.float32)
 
 class Ends:
@@ -211,6 +212,16 @@ stream = cuda.Stream(1)
 raises(lambda: array().copy_from(Ends(stream), stream=stream))
 stream = cuda.Stream(1)
 raises(lambda: function.prepare("PQ").prepared_async_call((1, 1), (1, 1, 1), stream, Ends(stream), 1))
+
+class EndsWithoutMemory(Ends):
+    @property
+    def gpudata(self):
+        for it in self.them:
+            it.close()
+        raise MemoryError("of the program")
+
+memory = cuda.mem_alloc(64)
+raises(lambda: keep_in_capture(cuda.Stream(1), [memory, EndsWithoutMemory(memory)]), MemoryError)
 
 class Fresh:
     @property

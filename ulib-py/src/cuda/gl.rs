@@ -14,18 +14,9 @@ use crate::args::Int;
 use crate::cuda::arguments::Whole;
 use crate::detached::{Ends, InHand};
 
-/// By a call of its own before.
-impl Ends for Registered {
-    fn end(self) -> Result<()> {
-        Ok(())
-    }
-}
+impl Ends for Registered {}
 
-impl Ends for Mapping {
-    fn end(self) -> Result<()> {
-        Ok(())
-    }
-}
+impl Ends for Mapping {}
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<RegisteredBuffer>()?;

@@ -176,12 +176,12 @@ pub(super) fn keep_in_capture(
     // Also what is freed by name.
     let objects = objects.iter().map(|object| {
         let memory = attempted(py, Pointer::of(OP, "an object", object))?;
-        Ok((Object::new(object), memory.map(|memory| memory.keepers())))
+        Ok((Object::new(object), memory))
     });
     let objects: Vec<_> = objects.collect::<PyResult<_>>()?;
     py.detach(|| {
         let stream = match on {
-            On::Ours(stream) => Stream::clone(&stream),
+            On::Ours(stream) => stream.into_inner(),
             on => on.stream(OP, &current::device()?)?,
         };
         if !stream.is_capturing()? {
@@ -189,7 +189,7 @@ pub(super) fn keep_in_capture(
         }
         for (object, memory) in objects {
             in_graph(&stream, || Keeper::Object(object))?;
-            stream.keep_in_capture(|| memory)?;
+            stream.keep_in_capture(|| memory.map(|memory| memory.keepers()))?;
         }
         Ok(Some(stream.capture_number()?.unwrap_or(0)))
     })
