@@ -4,7 +4,7 @@
 #   scripts/gpu-bundle.sh [FOLDER]      default: dist/gpu-bundle
 source "$(dirname "$0")/lib.sh"
 out=${1:-$root/dist/gpu-bundle}
-ensure_wheel release
+ensure_wheel dist
 mkdir -p "$(dirname "$out")"
 rm -rf "$out"
 mkdir -p "$out"/{tests,benches,examples,python/tests,wheels}

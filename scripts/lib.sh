@@ -37,8 +37,8 @@ ensure_venv() {
     fi
 }
 
-# The wheel in a profile: `release`, in dist/, or `dev`, which compiles in a fifth of the time and is for tests.
-wheel_folder() { if [ "$1" = release ]; then echo "$root/dist"; else echo "$CARGO_TARGET_DIR/$1-wheel"; fi; }
+# The wheel in a profile: `dist`, in dist/, or `dev`, which compiles in a fifth of the time and is for tests.
+wheel_folder() { if [ "$1" = dist ]; then echo "$root/dist"; else echo "$CARGO_TARGET_DIR/$1-wheel"; fi; }
 
 # Builds the wheel in a profile. What the compiler says goes to a file, which is shown by `wheel_failed`.
 wheel_log=$CARGO_TARGET_DIR/wheel.log

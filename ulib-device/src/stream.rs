@@ -105,8 +105,9 @@ impl Stream {
         Self::lasting_legacy(device).clone()
     }
 
-    /// [`legacy`](Self::legacy), which lives as long as the process.
-    pub(crate) fn lasting_legacy(device: &Device) -> &'static Self {
+    /// [`legacy`](Self::legacy), as long as the process lives: its owners are not counted.
+    #[must_use]
+    pub fn lasting_legacy(device: &Device) -> &'static Self {
         device.legacy_stream(|| Self::wrap(device, 0, false, None))
     }
 

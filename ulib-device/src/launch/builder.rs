@@ -4,6 +4,7 @@ use super::{Arguments, LaunchConfig, Shape, start};
 use crate::memory::{Access, DeviceBytes, DeviceMemory};
 use crate::module::{Function, ParameterKind};
 use crate::stream::Stream;
+use smallvec::SmallVec;
 use ulib_core::{DType, DeviceStorable, Result, bytemuck};
 
 /// One, two or three numbers along x, y and z.
@@ -73,6 +74,7 @@ fn kind_of(of: DType) -> ParameterKind {
 impl<'a, T: DeviceStorable> Argument<'a> for &T {
     fn add_to(self, launch: &mut Launch<'a>) {
         launch
+            .0
             .arguments
             .push_as(kind_of(T::DTYPE), bytemuck::bytes_of(self));
     }
@@ -123,24 +125,23 @@ impl<'a, T: DeviceStorable> ArgumentMut<'a> for &'a mut DeviceMemory<T> {
 /// ```
 #[derive(Debug)]
 #[must_use = "nothing runs before `run`"]
-pub struct Launch<'a> {
+pub struct Launch<'a>(Box<Pieces<'a>>);
+
+/// On the heap, since the launch is moved with every piece that is added.
+#[derive(Debug)]
+struct Pieces<'a> {
     function: &'a Function,
     stream: &'a Stream,
     config: LaunchConfig,
     shape: Shape,
     arguments: Arguments,
-    memory: [Option<(&'a DeviceBytes, Access)>; MEMORY],
-    /// Beyond those.
-    more_memory: Vec<(&'a DeviceBytes, Access)>,
+    memory: SmallVec<[(&'a DeviceBytes, Access); 4]>,
 }
-
-/// Pieces of memory that are held without an allocation.
-const MEMORY: usize = 8;
 
 impl Function {
     /// A launch of this kernel in `stream`: one block of one thread, unless more is said.
     pub fn launch<'a>(&'a self, stream: &'a Stream) -> Launch<'a> {
-        Launch {
+        Launch(Box::new(Pieces {
             function: self,
             stream,
             config: LaunchConfig {
@@ -150,46 +151,45 @@ impl Function {
             },
             shape: Shape::default(),
             arguments: Arguments::new(),
-            memory: [None; MEMORY],
-            more_memory: Vec::new(),
-        }
+            memory: SmallVec::new(),
+        }))
     }
 }
 
 impl<'a> Launch<'a> {
     /// Blocks of the grid.
     pub fn grid(mut self, blocks: impl Extents) -> Self {
-        self.config.grid = blocks.extents();
+        self.0.config.grid = blocks.extents();
         self
     }
 
     /// Threads of a block.
     pub fn block(mut self, threads: impl Extents) -> Self {
-        self.config.block = threads.extents();
+        self.0.config.block = threads.extents();
         self
     }
 
     /// Bytes of shared memory of a block, besides what the kernel declares itself; as much as the device can give.
     pub fn shared(mut self, bytes: u32) -> Self {
-        self.config.shared_bytes = bytes;
+        self.0.config.shared_bytes = bytes;
         self
     }
 
     /// Grid, block and shared memory at once.
     pub fn config(mut self, config: LaunchConfig) -> Self {
-        self.config = config;
+        self.0.config = config;
         self
     }
 
     /// Lets the blocks of the grid wait for each other. They have to be few enough to run at once.
     pub fn cooperative(mut self) -> Self {
-        self.shape.cooperative = true;
+        self.0.shape.cooperative = true;
         self
     }
 
     /// Launches the blocks in clusters of so many.
     pub fn cluster(mut self, blocks: impl Extents) -> Self {
-        self.shape.cluster = Some(blocks.extents());
+        self.0.shape.cluster = Some(blocks.extents());
         self
     }
 
@@ -212,16 +212,14 @@ impl<'a> Launch<'a> {
     }
 
     fn push_address(&mut self, address: u64) {
-        self.arguments
+        self.0
+            .arguments
             .push_as(ParameterKind::Integer, &address.to_ne_bytes());
     }
 
     fn memory(&mut self, bytes: &'a DeviceBytes, access: Access) {
         self.push_address(bytes.ptr());
-        match self.memory.iter_mut().find(|slot| slot.is_none()) {
-            Some(slot) => *slot = Some((bytes, access)),
-            None => self.more_memory.push((bytes, access)),
-        }
+        self.0.memory.push((bytes, access));
     }
 
     /// Puts the kernel into the stream, after conflicting work on its memory in other streams, and returns without waiting
@@ -235,16 +233,16 @@ impl<'a> Launch<'a> {
     /// The kernel takes these arguments, reads no more of the memory than there is, writes only to what was given by
     /// [`arg_mut`](Self::arg_mut), and to addresses that stay valid until it is done.
     pub unsafe fn run(mut self) -> Result<()> {
-        self.arguments.check(self.function)?;
-        for (bytes, access) in self.memory.iter().flatten().chain(&self.more_memory) {
+        self.0.arguments.check(self.0.function)?;
+        for (bytes, access) in &self.0.memory {
             if !bytes.is_empty() {
-                self.stream.check_device("launch", bytes.device())?;
-                bytes.use_on(self.stream, *access)?;
+                self.0.stream.check_device("launch", bytes.device())?;
+                bytes.use_on(self.0.stream, *access)?;
             }
         }
         let (function, stream, config, shape) =
-            (self.function, self.stream, self.config, self.shape);
-        self.arguments.with_pointers(|pointers| {
+            (self.0.function, self.0.stream, self.0.config, self.0.shape);
+        self.0.arguments.with_pointers(|pointers| {
             // SAFETY: as many pointers as parameters, each to a value of its size, by the check above or, where the driver
             // does not tell, by the caller's promise; the rest is the caller's promise.
             unsafe { start(function, stream, config, shape, pointers) }

@@ -82,7 +82,7 @@ impl PyEvent {
         const OP: &str = "Event.record";
         let event = slf.inner()?;
         let on = On::of(OP, stream)?;
-        py.detach(|| event.record(&on.stream(OP, event.device())?))
+        py.detach(|| event.record(on.stream(OP, event.device())?.as_ref()))
             .cuda()?;
         Ok(slf)
     }

@@ -38,8 +38,9 @@ fn map(
 ) -> PyResult<RegisteredMapping> {
     let on = On::of("map", stream)?;
     // OpenGL contexts belong to threads, and detaching does not change the thread.
-    let mapping = py
-        .detach(|| -> Result<Mapping> { registered.map(&on.stream("map", registered.device())?) });
+    let mapping = py.detach(|| -> Result<Mapping> {
+        registered.map(on.stream("map", registered.device())?.as_ref())
+    });
     Ok(RegisteredMapping(Held::new(mapping.cuda()?)))
 }
 
@@ -139,7 +140,7 @@ impl RegisteredMapping {
         let on = stream.filter(|stream| !stream.is_none());
         let on = on.map(|stream| On::of("unmap", Some(stream))).transpose()?;
         py.detach(|| match on {
-            Some(on) => mapping.unmap_in(&on.stream("unmap", mapping.device())?),
+            Some(on) => mapping.unmap_in(on.stream("unmap", mapping.device())?.as_ref()),
             None => mapping.unmap(),
         })
         .cuda()?;

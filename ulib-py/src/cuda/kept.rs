@@ -182,7 +182,7 @@ pub(super) fn keep_in_capture(
     py.detach(|| {
         let stream = match on {
             On::Ours(stream) => stream.into_inner(),
-            on => on.stream(OP, &current::device()?)?,
+            on => on.stream(OP, &current::device()?)?.into_owned(),
         };
         if !stream.is_capturing()? {
             return Ok(None);

@@ -1,5 +1,7 @@
 //! Which stream a call means.
 
+use std::borrow::Cow;
+
 use pyo3::prelude::*;
 use ulib_core::{Context, Result};
 use ulib_device::{Device, Stream};
@@ -49,14 +51,15 @@ impl On {
             Self::Foreign(..) => py.detach(|| self.stream(op, device)),
             _ => self.stream(op, device),
         }
-        .map(Detached::new)
+        .map(|stream| Detached::new(stream.into_owned()))
     }
 
     /// The stream, for memory of `device`, for who is detached.
     #[allow(unsafe_code, reason = "wraps a handle that the caller vouches for")]
-    pub(crate) fn stream(self, op: &'static str, device: &Device) -> Result<Stream> {
-        Ok(match self {
-            Self::Legacy => Stream::legacy(device),
+    pub(crate) fn stream(self, op: &'static str, device: &Device) -> Result<Cow<'static, Stream>> {
+        let own = match self {
+            // Without counting its owners, for which every launch would pay.
+            Self::Legacy => return Ok(Cow::Borrowed(Stream::lasting_legacy(device))),
             Self::Ours(stream) => {
                 stream.check_device(op, device)?;
                 stream.into_inner()
@@ -70,7 +73,8 @@ impl On {
                 // SAFETY: who gives a bare handle vouches for its stream, as the documentation of streams says.
                 known(op, unsafe { Stream::from_raw(device, handle) })?
             }
-        })
+        };
+        Ok(Cow::Owned(own))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Launches of a [`Function`]: plain, prepared, and of arguments that are packed already.
 #![allow(unsafe_code, reason = "launches kernels of the caller")]
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -14,7 +14,8 @@ use ulib_device::launch::{Arguments, Shape, launch_with};
 use ulib_device::module::Parameter;
 use ulib_device::{LaunchConfig, Stream};
 
-use super::function::Function;
+use super::function::{Function, Usual};
+use super::prepared::Prepared;
 use super::values::{Needs, pack};
 use crate::args::{Int, caused, shown};
 use crate::cuda::errors::{IntoCudaResult, logic};
@@ -35,17 +36,68 @@ pub(super) struct Call<'a, 'py> {
 /// The tuple of numbers that the last call said for a grid or a block, and its numbers: most programs say the same tuple again and
 /// again.
 #[derive(Default)]
-pub(super) struct Said(Mutex<Option<(Py<PyTuple>, [u32; 3])>>);
+pub(super) struct Said(Option<(Py<PyTuple>, [u32; 3])>);
 
 impl Said {
-    fn extents(&self, what: &str, given: &Bound<'_, PyAny>) -> PyResult<[u32; 3]> {
-        // Held for a moment only.
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, sizes)) = &*lock()
-            && known.is(given)
-        {
-            return Ok(*sizes);
-        }
+    /// The numbers of `given`, if they are known.
+    fn sizes(&self, given: Option<&Bound<'_, PyAny>>) -> Option<[u32; 3]> {
+        let (known, sizes) = self.0.as_ref()?;
+        known.is(given?).then_some(*sizes)
+    }
+}
+
+/// How a kernel is called.
+struct Called<'py> {
+    config: LaunchConfig,
+    prepared: Option<Bound<'py, Prepared>>,
+    /// Texture and surface references that every call uses.
+    references: Vec<Bound<'py, PyAny>>,
+}
+
+impl<'py> Call<'_, 'py> {
+    /// What the call says, and what it need not say.
+    fn of(&self, py: Python<'py>, function: &Function) -> PyResult<Called<'py>> {
+        let usual = function.usual();
+        let known_grid = usual.last_grid.sizes(self.grid);
+        let known_block = usual.last_block.sizes(self.block);
+        let usual_block = usual.block;
+        let prepared = usual.prepared.as_ref().map(|it| it.bind(py).clone());
+        let references = usual.references.iter().map(|it| it.bind(py).clone());
+        let references = references.collect();
+        drop(usual);
+        let block = match (known_block, self.block.filter(|block| !block.is_none())) {
+            (Some(sizes), _) => sizes,
+            (None, Some(block)) => {
+                function.learnt("block", block, |usual| &mut usual.last_block)?
+            }
+            (None, None) => usual_block
+                .ok_or_else(|| PyValueError::new_err("must specify block size: block=(x, y, z)"))?,
+        };
+        let grid = match (known_grid, self.grid.filter(|grid| !grid.is_none())) {
+            (Some(sizes), _) => sizes,
+            (None, Some(grid)) => function.learnt("grid", grid, |usual| &mut usual.last_grid)?,
+            (None, None) => [1; 3],
+        };
+        Ok(Called {
+            config: LaunchConfig {
+                grid,
+                block,
+                shared_bytes: shared_bytes(self.shared)?,
+            },
+            prepared,
+            references,
+        })
+    }
+}
+
+impl Function {
+    /// The numbers of a grid or a block, which are known from now on where a tuple says them.
+    fn learnt(
+        &self,
+        what: &str,
+        given: &Bound<'_, PyAny>,
+        place: fn(&mut Usual) -> &mut Said,
+    ) -> PyResult<[u32; 3]> {
         let sizes = extents(what, given)?;
         // Of these the numbers never change.
         if let Ok(tuple) = given.cast_exact::<PyTuple>()
@@ -53,33 +105,13 @@ impl Said {
                 .iter_borrowed()
                 .all(|item| item.is_exact_instance_of::<PyInt>())
         {
-            let before = lock().replace((tuple.clone().unbind(), sizes));
+            let known = Some((tuple.clone().unbind(), sizes));
+            let before = std::mem::replace(&mut place(&mut self.usual()).0, known);
             drop(before);
         }
         Ok(sizes)
     }
-}
 
-impl Call<'_, '_> {
-    fn config(&self, function: &Function) -> PyResult<LaunchConfig> {
-        let block = match self.block.filter(|block| !block.is_none()) {
-            Some(block) => function.last_block.extents("block", block)?,
-            None => function
-                .usual_block()
-                .ok_or_else(|| PyValueError::new_err("must specify block size: block=(x, y, z)"))?,
-        };
-        Ok(LaunchConfig {
-            grid: self
-                .grid
-                .filter(|grid| !grid.is_none())
-                .map_or(Ok([1; 3]), |grid| function.last_grid.extents("grid", grid))?,
-            block,
-            shared_bytes: shared_bytes(self.shared)?,
-        })
-    }
-}
-
-impl Function {
     /// The values as the kernel takes them, and what has to live as long as they are used.
     pub(crate) fn arguments(
         &self,
@@ -100,7 +132,8 @@ impl Function {
         args: &Bound<'_, PyTuple>,
         time_kernel: bool,
     ) -> PyResult<Option<f64>> {
-        let (config, shape, stream) = (call.config(self)?, call.shape, call.stream);
+        let (called, shape, stream) = (call.of(py, self)?, call.shape, call.stream);
+        let config = called.config;
         let (mut arguments, mut needs) = (Arguments::new(), Detached::new(Needs::default()));
         let parameters = self.declared(py)?;
         pack(&self.function, parameters, args, &mut arguments, &mut needs)?;
@@ -112,7 +145,7 @@ impl Function {
             let what = "In, Out and InOut copy arrays of the host for one call, and wait for it";
             self.refuse_capture(py, stream, what)?;
         }
-        self.use_references(py, call.texrefs, stream)?;
+        self.use_references(py, call, &called)?;
         let kept = any_capture().then(|| Object::new(args.as_any()));
         let on = On::of("launch", stream)?;
         for handler in &handlers {
@@ -121,17 +154,19 @@ impl Function {
         let wait = time_kernel || !handlers.is_empty();
         let (stream_used, seconds) = py
             .detach(|| {
-                let needs = needs.into_inner();
                 let on = on.stream("launch", self.function.device())?;
                 if !time_kernel {
-                    self.start(&on, config, shape, &mut arguments, (needs, kept))?;
-                    return Ok((wait.then(|| Detached::new(on)), None));
+                    self.start(&on, config, shape, &mut arguments, &mut needs, kept)?;
+                    return Ok((wait.then(|| Detached::new(on.into_owned())), None));
                 }
                 on.synchronize()?;
                 let begin = Instant::now();
-                self.start(&on, config, shape, &mut arguments, (needs, kept))?;
+                self.start(&on, config, shape, &mut arguments, &mut needs, kept)?;
                 on.synchronize()?;
-                Ok((Some(Detached::new(on)), Some(begin.elapsed().as_secs_f64())))
+                Ok((
+                    Some(Detached::new(on.into_owned())),
+                    Some(begin.elapsed().as_secs_f64()),
+                ))
             })
             .cuda()?;
         if !handlers.is_empty() {
@@ -152,7 +187,8 @@ impl Function {
         config: LaunchConfig,
         shape: Shape,
         arguments: &mut Arguments,
-        (needs, args): (Needs, Option<Object>),
+        needs: &mut Needs,
+        args: Option<Object>,
     ) -> Result<()> {
         let mut queue = |needs: &Needs| {
             needs.order(stream)?;
@@ -161,9 +197,10 @@ impl Function {
             unsafe { launch_with(&self.function, stream, config, shape, arguments) }
         };
         let Some(args) = args else {
-            return queue(&needs);
+            return queue(needs);
         };
-        let (args, needs) = (token(stream, Keeper::Object(args))?, Arc::new(needs));
+        let args = token(stream, Keeper::Object(args))?;
+        let needs = Arc::new(std::mem::take(needs));
         let keep = || (self.function.clone(), Arc::clone(&needs), args);
         stream.queue_kept(keep, || queue(&needs))
     }
@@ -193,11 +230,16 @@ impl Function {
         call: &Call<'_, '_>,
         values: &Bound<'_, PyTuple>,
     ) -> PyResult<()> {
-        let prepared = self.prepared()?;
-        let config = call.config(self)?;
+        let called = call.of(py, self)?;
+        let prepared = called.prepared.as_ref().ok_or_else(|| {
+            logic(format!(
+                "kernel {}: prepare was not called",
+                self.function.name()
+            ))
+        })?;
         let (mut arguments, mut needs) = (Arguments::new(), Detached::new(Needs::default()));
         let parameters = self.declared(py)?;
-        let converted = prepared.convert(py, values, parameters.is_some())?;
+        let converted = prepared.get().convert(py, values, parameters.is_some())?;
         let values = converted.as_ref().unwrap_or(values);
         pack(
             &self.function,
@@ -208,7 +250,7 @@ impl Function {
         )?;
         needs.without_handlers(self.function.name())?;
         let kept = any_capture().then(|| Object::new(values.as_any()));
-        self.launch_in(py, call, config, &mut arguments, (needs, kept))
+        self.launch_in(py, call, &called, &mut arguments, &mut needs, kept)
     }
 
     /// A call whose arguments lie in `packed` as the kernel has them.
@@ -219,7 +261,7 @@ impl Function {
         packed: &[u8],
     ) -> PyResult<()> {
         let name = self.function.name();
-        let config = call.config(self)?;
+        let called = call.of(py, self)?;
         let parameters = self.declared(py)?.ok_or_else(|| {
             logic(format!(
                 "kernel {name}: where its parameters lie is not known for this program and driver"
@@ -250,9 +292,10 @@ impl Function {
         self.launch_in(
             py,
             call,
-            config,
+            &called,
             &mut arguments,
-            (Detached::new(Needs::default()), kept),
+            &mut Needs::default(),
+            kept,
         )
     }
 
@@ -260,48 +303,39 @@ impl Function {
         &self,
         py: Python<'_>,
         call: &Call<'_, '_>,
-        config: LaunchConfig,
+        called: &Called<'_>,
         arguments: &mut Arguments,
-        (needs, kept): (Detached<Needs>, Option<Object>),
+        needs: &mut Needs,
+        kept: Option<Object>,
     ) -> PyResult<()> {
-        self.use_references(py, None, call.stream)?;
-        let (on, shape) = (On::of("launch", call.stream)?, call.shape);
+        self.use_references(py, call, called)?;
+        let on = On::of("launch", call.stream)?;
+        let (config, shape) = (called.config, call.shape);
         py.detach(|| {
-            let needs = needs.into_inner();
             let stream = on.stream("launch", self.function.device())?;
-            self.start(&stream, config, shape, arguments, (needs, kept))
+            self.start(&stream, config, shape, arguments, needs, kept)
         })
         .cuda()
     }
 
-    /// Brings texture and surface references up to date, for a launch in `stream`.
-    fn use_references<'py>(
+    /// Brings texture and surface references up to date.
+    fn use_references(
         &self,
-        py: Python<'py>,
-        given: Option<&Bound<'py, PyAny>>,
-        stream: Option<&Bound<'py, PyAny>>,
+        py: Python<'_>,
+        call: &Call<'_, '_>,
+        called: &Called<'_>,
     ) -> PyResult<()> {
-        if let Some(given) = given.filter(|given| !given.is_none()) {
+        let stream = (call.stream,);
+        if let Some(given) = call.texrefs.filter(|given| !given.is_none()) {
             for reference in references_in(given)? {
-                reference.call_method1(py, intern!(py, "_use"), (stream,))?;
+                reference.call_method1(py, intern!(py, "_use"), stream)?;
             }
         }
-        let always: Vec<Py<PyAny>> = {
-            let references = self
-                .references
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            references
-                .iter()
-                .map(|reference| reference.clone_ref(py))
-                .collect()
-        };
-        for reference in always {
-            reference.call_method1(py, intern!(py, "_use"), (stream,))?;
+        for reference in &called.references {
+            reference.call_method1(intern!(py, "_use"), stream)?;
         }
-        let of_module = self.of_module.get().all(py);
-        for reference in of_module {
-            reference.call_method1(py, intern!(py, "_use_if_bound"), (stream,))?;
+        for reference in self.of_module.get().all(py) {
+            reference.call_method1(py, intern!(py, "_use_if_bound"), stream)?;
         }
         Ok(())
     }

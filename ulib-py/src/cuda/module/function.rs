@@ -1,6 +1,6 @@
 //! `Function`: a kernel, its attributes and its calls.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -48,46 +48,36 @@ const ATTRIBUTES: &[(&str, u32)] = &[
 #[pyclass(frozen, weakref, module = "uLib.cuda.driver")]
 pub(crate) struct Function {
     pub(super) function: Detached<ulib_device::Function>,
-    prepared: Mutex<Option<Arc<Prepared>>>,
+    usual: Mutex<Usual>,
+    /// Texture and surface references of its module, which are used where something is bound to them.
+    pub(super) of_module: Py<References>,
+}
+
+/// What calls need not say, under one lock: each costs as much as a good part of a launch.
+#[derive(Default)]
+pub(super) struct Usual {
+    pub(super) prepared: Option<Py<Prepared>>,
     /// Texture and surface references that every call uses.
-    pub(super) references: Mutex<Vec<Py<PyAny>>>,
+    pub(super) references: Vec<Py<PyAny>>,
     /// The block of calls that say none.
-    usual_block: Mutex<Option<[u32; 3]>>,
+    pub(super) block: Option<[u32; 3]>,
     pub(super) last_grid: Said,
     pub(super) last_block: Said,
-    /// Those of its module, which are used where something is bound to them.
-    pub(super) of_module: Py<References>,
 }
 
 impl Function {
     pub(super) fn new(function: ulib_device::Function, of_module: Py<References>) -> Self {
         Self {
             function: Detached::new(function),
-            prepared: Mutex::new(None),
-            references: Mutex::default(),
-            usual_block: Mutex::new(None),
-            last_grid: Said::default(),
-            last_block: Said::default(),
+            usual: Mutex::default(),
             of_module,
         }
     }
 
-    pub(super) fn prepared(&self) -> PyResult<Arc<Prepared>> {
-        let prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-        prepared.clone().ok_or_else(|| {
-            logic(format!(
-                "kernel {}: prepare was not called",
-                self.function.name()
-            ))
-        })
-    }
-
-    /// The block of calls that say none, if there is one.
-    pub(super) fn usual_block(&self) -> Option<[u32; 3]> {
-        *self
-            .usual_block
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn usual(&self) -> MutexGuard<'_, Usual> {
+        // Held for a moment only, without waiting for anything; what is taken out of it is dropped afterwards, since that may run
+        // code of the program.
+        self.usual.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The kernel's parameters, as far as they are known.
@@ -164,27 +154,19 @@ impl Function {
         let prepared = Prepared::of(this, arg_types)?;
         if let Some(texrefs) = texrefs.filter(|texrefs| !texrefs.is_none()) {
             let given = references_in(texrefs)?;
-            // What was there is dropped when nothing is locked: that may run code of the program.
-            let before = std::mem::replace(
-                &mut *this
-                    .references
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner),
-                given,
-            );
+            let before = std::mem::replace(&mut this.usual().references, given);
             drop(before);
         }
-        *this.prepared.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(prepared));
+        let prepared = Py::new(slf.py(), prepared)?;
+        let before = this.usual().prepared.replace(prepared);
+        drop(before);
         Ok(slf)
     }
 
     /// Lets every call from now on use a texture reference, as ``texrefs`` does for one call.
     fn param_set_texref(&self, texref: &Bound<'_, PyAny>) -> PyResult<()> {
         check_reference("the texture reference is", texref)?;
-        let mut references = self
-            .references
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let references = &mut self.usual().references;
         if !references.iter().any(|known| known.is(texref)) {
             references.push(texref.clone().unbind());
         }
@@ -267,10 +249,7 @@ impl Function {
     #[pyo3(signature = (*bs))]
     fn _set_block_shape(&self, bs: &Bound<'_, PyTuple>) -> PyResult<()> {
         let shape = extents("block", bs.as_any())?;
-        *self
-            .usual_block
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(shape);
+        self.usual().block = Some(shape);
         Ok(())
     }
 
@@ -397,8 +376,8 @@ impl Function {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.of_module)?;
-        if let Ok(references) = self.references.try_lock() {
-            for reference in references.iter() {
+        if let Ok(usual) = self.usual.try_lock() {
+            for reference in &usual.references {
                 visit.call(reference)?;
             }
         }
@@ -406,12 +385,7 @@ impl Function {
     }
 
     fn __clear__(&self) {
-        let before = std::mem::take(
-            &mut *self
-                .references
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
+        let before = std::mem::take(&mut self.usual().references);
         drop(before);
     }
 

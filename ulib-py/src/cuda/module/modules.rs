@@ -1,6 +1,7 @@
 //! `Module`, and where it comes from.
 #![allow(unsafe_code, reason = "hands programs of the caller to the driver")]
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::buffer::PyBuffer;
@@ -23,7 +24,11 @@ use crate::detached::Detached;
 /// brings up to date what is bound to them.
 #[pyclass(frozen, module = "uLib.cuda._native")]
 #[derive(Default)]
-pub(super) struct References(Mutex<Vec<Reference>>);
+pub(super) struct References {
+    all: Mutex<Vec<Reference>>,
+    /// Whether there are any, which every launch asks: most modules have none.
+    some: AtomicBool,
+}
 
 struct Reference {
     class: &'static str,
@@ -34,11 +39,19 @@ struct Reference {
 impl References {
     fn lock(&self) -> MutexGuard<'_, Vec<Reference>> {
         // Held for a moment only, without waiting for anything.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, reference: Reference) {
+        self.lock().push(reference);
+        self.some.store(true, Ordering::Release);
     }
 
     /// All of them.
     pub(super) fn all(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
+        if !self.some.load(Ordering::Acquire) {
+            return Vec::new();
+        }
         let references = self.lock();
         let object = |reference: &Reference| reference.object.clone_ref(py);
         references.iter().map(object).collect()
@@ -55,7 +68,7 @@ impl References {
 #[pymethods]
 impl References {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        if let Ok(references) = self.0.try_lock() {
+        if let Ok(references) = self.all.try_lock() {
             for reference in references.iter() {
                 visit.call(&reference.object)?;
             }
@@ -149,7 +162,7 @@ fn reference(module: &Bound<'_, Module>, class: &'static str, name: &str) -> PyR
     // It knows the module by an object of its own, which does not know the reference.
     let own = Module::new(py, module.get().module.clone())?;
     made.call_method1(intern!(py, "_bind"), (own, name))?;
-    references.lock().push(Reference {
+    references.add(Reference {
         class,
         name: name.to_owned(),
         object: made.clone().unbind(),

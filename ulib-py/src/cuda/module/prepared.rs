@@ -27,6 +27,7 @@ enum Kind {
 }
 
 /// The types of a prepared call.
+#[pyclass(frozen, module = "uLib.cuda._native")]
 pub(super) struct Prepared {
     kinds: Vec<Kind>,
 }

@@ -5,6 +5,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyFloat, PyInt, PyTuple, PyType};
+use smallvec::SmallVec;
 use ulib_core::Result;
 use ulib_device::launch::Arguments;
 use ulib_device::memory::{Access, ImportedMemory};
@@ -26,7 +27,7 @@ use crate::interop::foreign::wait_for_owner;
 #[derive(Default)]
 pub(crate) struct Needs {
     /// Allocations of ours that the kernel gets: they remember the stream, and are not given back before.
-    pub(super) owners: Vec<InHand<DeviceBytes>>,
+    pub(super) owners: SmallVec<[InHand<DeviceBytes>; 4]>,
     /// Streams on which other libraries still work on their arrays.
     pub(super) after: Vec<usize>,
     /// Textures and surfaces, which are destroyed after the work that is queued with them.
