@@ -67,6 +67,29 @@ fn parameters_are_those_of_the_program() {
     assert_eq!(kinds(&linked), expected);
 }
 
+/// An index that is too large has a status of its own, and a driver that refuses the function does not make a kernel one without
+/// parameters.
+#[test]
+fn no_parameters_are_those_of_a_kernel_that_has_none() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    let (with, without) = (function("fakecuda_parameters"), function("nothing"));
+    for status in [1_i32, 400, 709] {
+        session.fail("cuFuncGetParamInfo", 1, status.cast_unsigned());
+        let error = with.parameters().unwrap_err();
+        assert!(
+            matches!(error.kind(), ErrorKind::Driver { code, .. } if *code == status),
+            "{error}"
+        );
+    }
+    session.fail("cuFuncGetParamInfo", 1, 400);
+    without.parameters().unwrap_err();
+    // Nothing of that is remembered.
+    assert_eq!(with.parameters().unwrap().map(<[_]>::len), Some(5));
+    assert_eq!(without.parameters().unwrap().map(<[_]>::len), Some(0));
+}
+
 #[test]
 fn a_kernel_gets_what_it_was_given() {
     let Some(session) = common::fake_only() else {

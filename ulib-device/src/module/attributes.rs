@@ -69,7 +69,11 @@ impl Function {
             let (mut offset, mut size) = (0_usize, 0_usize);
             // SAFETY: the context is current by the guard, the function's module is loaded; the call writes two integers.
             let status = unsafe { ask(self.handle(), index, &raw mut offset, &raw mut size) };
-            if status == CUresult::CUDA_ERROR_INVALID_VALUE {
+            // The documented answer to an index that is not below their number; 0 is one for a kernel without parameters. A function
+            // that the driver does not know has another status. What PTX says otherwise is believed rather.
+            if status == CUresult::CUDA_ERROR_INVALID_VALUE
+                && (index > 0 || declared.is_none_or(|declared| declared.is_empty()))
+            {
                 break;
             }
             check(table, "cuFuncGetParamInfo", status)?;
