@@ -219,6 +219,7 @@ except driver.RuntimeError as error:
     assert f"no CUDA compiler: NVRTC is in none of {tmp_path}" in done.stdout
     assert "`pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime-cu12`" in done.stdout and "ulib[" not in done.stdout
     assert "found in a virtual environment that is active" in done.stdout
+    assert "nvidia-cuda-cccl-cu12 (nvidia-cuda-cccl)" in done.stdout
 
 
 @pytest.fixture

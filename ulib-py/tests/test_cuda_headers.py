@@ -49,6 +49,18 @@ def has():
     return check
 
 
+@pytest.mark.parametrize("header", ["type_traits", "limits", "utility", "vector", "string", "cuda/std/limits", "cub/cub.cuh", "thrust/sort.h"])
+def test_headers_of_cpp_compile_or_are_named_with_their_package(nvrtc, header):
+    try:
+        compiler.compile(f"#include <{header}>\n", **PTX)
+    except cuda.CompileError as error:
+        missing, last = re.search(r'open source file "([^"]+)"', error.stderr)[1], error.stderr.splitlines()[-1]
+        if missing != header:
+            return  # One that it includes.
+        assert re.search(r"the Python package nvidia-cuda-cccl(-cu1[12])? \(`pip install nvidia-cuda-cccl(-cu1[12])?`\)", last), last
+        assert ("NVRTC has no standard library" in last) == ("/" not in header)
+
+
 @pytest.mark.parametrize("header", TOOLKIT)
 def test_headers_of_the_toolkit_compile_or_are_named_with_their_package(nvrtc, header):
     try:

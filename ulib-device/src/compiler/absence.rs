@@ -49,7 +49,8 @@ impl fmt::Display for NoCompiler {
                 f,
                 "no CUDA compiler: NVRTC is in none of {}; `pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime-cu12` \
                  (CUDA 13: nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-crt) brings it, which is found in a virtual \
-                 environment that is active; ULIB_NVRTC names one elsewhere",
+                 environment that is active, and nvidia-cuda-cccl-cu12 (nvidia-cuda-cccl) what there is of C++'s standard library; \
+                 ULIB_NVRTC names one elsewhere",
                 tried.join(", ")
             ),
             Self::Unloadable { path, detail } => {

@@ -76,24 +76,80 @@ pub(super) fn with_lines(log: &str, name: &str, source: &str) -> String {
 
 /// Headers of C++ that CCCL has for devices as well, in `cuda/std`.
 const CPP: &[&str] = &[
+    "algorithm",
     "array",
     "atomic",
+    "barrier",
     "bit",
+    "bitset",
+    "charconv",
     "chrono",
     "complex",
     "concepts",
+    "ctime",
+    "exception",
+    "expected",
     "functional",
     "initializer_list",
+    "inplace_vector",
     "iterator",
+    "latch",
     "limits",
+    "mdspan",
+    "memory",
+    "numbers",
     "numeric",
     "optional",
+    "random",
+    "ranges",
     "ratio",
+    "semaphore",
+    "source_location",
     "span",
+    "string_view",
     "tuple",
     "type_traits",
     "utility",
     "variant",
+    "version",
+];
+
+/// Headers of C++ that nobody has for devices.
+const CPP_OF_THE_HOST: &[&str] = &[
+    "any",
+    "condition_variable",
+    "deque",
+    "filesystem",
+    "format",
+    "forward_list",
+    "fstream",
+    "future",
+    "iomanip",
+    "ios",
+    "iosfwd",
+    "iostream",
+    "istream",
+    "list",
+    "locale",
+    "map",
+    "mutex",
+    "ostream",
+    "queue",
+    "regex",
+    "set",
+    "shared_mutex",
+    "sstream",
+    "stack",
+    "stdexcept",
+    "string",
+    "system_error",
+    "thread",
+    "typeindex",
+    "typeinfo",
+    "unordered_map",
+    "unordered_set",
+    "valarray",
+    "vector",
 ];
 
 /// Who has the header that a program includes and nobody has; `major` is the compiler's version.
@@ -101,9 +157,17 @@ pub(super) fn missing_header(log: &str, major: i32) -> Option<String> {
     let (_, rest) = log.split_once("open source file \"")?;
     let (header, _) = rest.split_once('"')?;
     let starts = |parts: &[&str]| parts.iter().any(|part| header.starts_with(part));
+    let cccl = package_of("nvidia-cuda-cccl", major);
     if CPP.contains(&header) {
         return Some(format!(
-            "{header} is a header of C++, which NVRTC lacks: cuda/std/{header} has what kernels can use of it"
+            "{header} is a header of C++, and NVRTC has no standard library: cuda/std/{header} has what kernels can use of it, which is \
+             part of the Python package {cccl} (`pip install {cccl}`), and of the CUDA toolkit (CUDA_HOME names one)"
+        ));
+    }
+    if CPP_OF_THE_HOST.contains(&header) {
+        return Some(format!(
+            "{header} is a header of C++ for the host, and NVRTC has no standard library; what there is of one for kernels are the \
+             headers cuda/std/... of the Python package {cccl} (`pip install {cccl}`) and of the CUDA toolkit"
         ));
     }
     if starts(&["helper_", "cutil"]) {
@@ -141,14 +205,19 @@ pub(super) fn missing_header(log: &str, major: i32) -> Option<String> {
     } else {
         return None;
     };
-    let package = match major {
-        12 => format!("{package}-cu12"),
-        11 => format!("{package}-cu11"),
-        _ => package.to_owned(),
-    };
+    let package = package_of(package, major);
     Some(format!(
         "{header} is part of the Python package {package} (`pip install {package}`), and of the CUDA toolkit (CUDA_HOME names one)"
     ))
+}
+
+/// The name that a Python package of NVIDIA's has for this version of CUDA.
+fn package_of(package: &str, major: i32) -> String {
+    match major {
+        12 => format!("{package}-cu12"),
+        11 => format!("{package}-cu11"),
+        _ => package.to_owned(),
+    }
 }
 
 /// The line of a message such as `kernel.cu(12): error: ...`.
@@ -201,6 +270,10 @@ k.cu:
             ("cooperative_groups.h", 13, "nvidia-cuda-runtime"),
             ("cuda_bf16.h", 12, "nvidia-cuda-runtime-cu12"),
             ("cub/cub.cuh", 12, "nvidia-cuda-cccl-cu12"),
+            ("thrust/sort.h", 12, "nvidia-cuda-cccl-cu12"),
+            ("cuda/std/limits", 13, "nvidia-cuda-cccl"),
+            ("cuda/atomic", 13, "nvidia-cuda-cccl"),
+            ("nv/target", 12, "nvidia-cuda-cccl-cu12"),
             ("crt/host_defines.h", 13, "nvidia-cuda-crt"),
             ("crt/host_defines.h", 12, "nvidia-cuda-nvcc-cu12"),
             ("cuda_fp16.h", 11, "nvidia-cuda-runtime-cu11"),
@@ -212,16 +285,31 @@ k.cu:
         assert_eq!(
             hint("type_traits", 12).as_deref(),
             Some(
-                "type_traits is a header of C++, which NVRTC lacks: cuda/std/type_traits has what kernels can use of it"
+                "type_traits is a header of C++, and NVRTC has no standard library: cuda/std/type_traits has what kernels can use of it, \
+                 which is part of the Python package nvidia-cuda-cccl-cu12 (`pip install nvidia-cuda-cccl-cu12`), and of the CUDA \
+                 toolkit (CUDA_HOME names one)"
             )
         );
+        assert_eq!(
+            hint("vector", 13).as_deref(),
+            Some(
+                "vector is a header of C++ for the host, and NVRTC has no standard library; what there is of one for kernels are the \
+                 headers cuda/std/... of the Python package nvidia-cuda-cccl (`pip install nvidia-cuda-cccl`) and of the CUDA toolkit"
+            )
+        );
+        for header in CPP {
+            let text = hint(header, 13).unwrap_or_default();
+            let expected = format!("cuda/std/{header} has what kernels can use of it");
+            assert!(text.contains(&expected), "{text}");
+            assert!(!CPP_OF_THE_HOST.contains(header), "{header}");
+        }
         assert_eq!(
             hint("helper_math.h", 13).as_deref(),
             Some(
                 "helper_math.h may be that of NVIDIA's CUDA samples: their folder Common has to be among the folders of headers"
             )
         );
-        for other in ["mine.h", "vector", "type_traits.h"] {
+        for other in ["mine.h", "my/vector", "type_traits.h"] {
             assert_eq!(hint(other, 12), None);
         }
         assert_eq!(missing_header("k.cu(1): error: x", 12), None);

@@ -1,8 +1,10 @@
 """CUDA source to modules, as ``pycuda.compiler``: by NVRTC in this process, or by nvcc where the caller names one.
 
-NVRTC is found where it is installed: ``pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime-cu12`` brings it with its headers, and
-so do the extras ``cuda12`` and ``cuda13`` of uLib's wheel; ``ULIB_NVRTC`` names one elsewhere. Options are those of nvcc. What was compiled is kept in ``ULIB_CACHE_DIR`` (or ``PYCUDA_CACHE_DIR``), else where the user's caches are, and headers
-that have changed are noticed. ``PYCUDA_DISABLE_CACHE`` and ``cache_dir=False`` switch that off.
+NVRTC is found where it is installed: ``pip install nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime-cu12`` brings it with its headers
+(``nvidia-cuda-cccl-cu12`` those of CUB, Thrust and ``cuda/std``), and so do the extras ``cuda12`` and ``cuda13`` of uLib's wheel;
+``ULIB_NVRTC`` names one elsewhere. Options are those of nvcc. What was compiled is kept in ``ULIB_CACHE_DIR`` (or
+``PYCUDA_CACHE_DIR``), else where the user's caches are, and headers that have changed are noticed. ``PYCUDA_DISABLE_CACHE`` and
+``cache_dir=False`` switch that off.
 """
 
 from __future__ import annotations
