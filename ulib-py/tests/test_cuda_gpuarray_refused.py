@@ -1,5 +1,6 @@
 """What arrays of `uLib.cuda.gpuarray` refuse: what they cannot do yet, and elements that only the host can have."""
 
+import collections.abc
 import copy
 import operator
 import pickle
@@ -69,6 +70,27 @@ def test_methods_that_are_not_there_yet_say_so(gpu):
     with pytest.raises(AttributeError, match="^'GPUArray' object has no attribute 'nonsense'"):
         array.nonsense
     assert same(copy.copy(array), numbers(4)) and same(pickle.loads(pickle.dumps(array)), numbers(4))
+
+
+def test_the_class_says_so_as_its_arrays_do(gpu):
+    array = gpuarray.to_gpu(numbers(4))
+
+    class Mine(gpuarray.GPUArray, collections.abc.Sized):
+        def real(self):
+            return self
+
+    assert Mine.real is not None and issubclass(Mine, gpuarray.GPUArray) and isinstance(array, gpuarray.GPUArray)
+    for cls in (gpuarray.GPUArray, Mine):
+        own = array if cls is gpuarray.GPUArray else Mine((4,), np.float32)
+        for name in ("astype", "imag", "conj", "conjugate", "reverse", "any", "all", "mean", "min", "max", "mul_add"):
+            with pytest.raises(AttributeError) as of_array:
+                getattr(own, name)
+            with pytest.raises(AttributeError, match=f"^{cls.__name__}.{name}: gpuarray arithmetic is not there yet") as caught:
+                getattr(cls, name)
+            assert (caught.value.name, caught.value.obj) == (name, cls) and str(caught.value) == str(of_array.value)
+            assert not hasattr(cls, name) and name not in dir(cls)
+        with pytest.raises(AttributeError, match=f"^type object '{cls.__name__}' has no attribute 'nonsense'"):
+            cls.nonsense
 
 
 def test_functions_that_are_not_there_yet_say_so():

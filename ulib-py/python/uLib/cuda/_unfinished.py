@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import importlib.abc
 import sys
 from collections.abc import Callable, Sequence
@@ -56,7 +57,18 @@ def _lacks(what: str) -> Callable[..., NoReturn]:
     return refuse
 
 
-class NoArithmetic:
+class _Later(abc.ABCMeta):
+    """The class of a class that is asked for what only its objects would have; those of others may be mixed with it."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(cls, name: str) -> Any:
+            if name in _LATER_METHODS:
+                raise AttributeError(_later(cls.__name__, name), name=name, obj=cls)
+            return type.__getattribute__(cls, name)
+
+
+class NoArithmetic(metaclass=_Later):
     """A class whose objects refuse to be compared and computed with: ``==`` would else tell whether they are the same object."""
 
     if not TYPE_CHECKING:
