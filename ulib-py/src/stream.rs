@@ -71,11 +71,11 @@ impl Queue {
         }
     }
 
-    /// The stream.
-    pub(crate) fn get(&self) -> Result<Detached<ulib_device::Stream>> {
-        locked(&self.stream)
-            .clone()
-            .ok_or_else(|| Error::new(ErrorKind::InvalidArgument, "Stream: it has been closed"))
+    /// The stream for `op`, as long as it is not closed.
+    pub(crate) fn get(&self, op: &str) -> Result<Detached<ulib_device::Stream>> {
+        let closed = || format!("{op}: the Stream has been closed");
+        let stream = locked(&self.stream).clone();
+        stream.ok_or_else(|| Error::new(ErrorKind::InvalidArgument, closed()))
     }
 
     /// Gives the stream up; who still uses it keeps it until then.
@@ -87,8 +87,8 @@ impl Queue {
     }
 
     /// Opens a scope of this thread.
-    pub(crate) fn enter(&self) -> Result<()> {
-        let scope = self.get()?.enter();
+    pub(crate) fn enter(&self, op: &str) -> Result<()> {
+        let scope = self.get(op)?.enter();
         locked(&self.open).push((thread::current().id(), scope));
         Ok(())
     }
@@ -108,9 +108,9 @@ impl Queue {
 }
 
 impl Stream {
-    /// The queue.
-    pub(crate) fn inner(&self) -> PyResult<Detached<ulib_device::Stream>> {
-        self.0.get().py()
+    /// The queue for `op`, as long as it is not closed.
+    pub(crate) fn inner(&self, op: &str) -> PyResult<Detached<ulib_device::Stream>> {
+        self.0.get(op).py()
     }
 }
 
@@ -220,35 +220,35 @@ impl Stream {
 
     /// Waits until everything put into the stream so far is done.
     fn Synchronize(&self, py: Python<'_>) -> PyResult<()> {
-        let stream = self.inner()?;
+        let stream = self.inner("Stream.Synchronize")?;
         py.detach(|| stream.synchronize()).py()
     }
 
     /// Whether everything put into the stream so far is done.
     fn IsDone(&self, py: Python<'_>) -> PyResult<bool> {
-        let stream = self.inner()?;
+        let stream = self.inner("Stream.IsDone")?;
         py.detach(|| stream.is_done()).py()
     }
 
     /// ``(0, handle)``: the protocol by which other libraries take the stream.
     fn __cuda_stream__(&self) -> PyResult<(u32, usize)> {
-        Ok((0, self.inner()?.handle() as usize))
+        Ok((0, self.inner("Stream.__cuda_stream__")?.handle() as usize))
     }
 
     /// The driver's handle, an integer.
     #[getter]
     fn ptr(&self) -> PyResult<usize> {
-        Ok(self.inner()?.handle() as usize)
+        Ok(self.inner("Stream.ptr")?.handle() as usize)
     }
 
     /// The device's ordinal.
     #[getter]
     fn Device(&self) -> PyResult<u32> {
-        Ok(self.inner()?.device().ordinal())
+        Ok(self.inner("Stream.Device")?.device().ordinal())
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
-        slf.0.enter().py()?;
+        slf.0.enter("Stream.__enter__").py()?;
         Ok(slf)
     }
 
@@ -258,7 +258,7 @@ impl Stream {
     }
 
     fn __repr__(&self) -> PyResult<String> {
-        let stream = self.inner()?;
+        let stream = self.inner("Stream.__repr__")?;
         Ok(format!(
             "<uLib.device.Stream {:#x} on {}>",
             stream.handle() as usize,

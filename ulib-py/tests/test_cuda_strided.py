@@ -198,15 +198,19 @@ import uLib.cuda.driver as cuda
 with cuda.IPCMemoryHandle(bytearray.fromhex({handle.hex()!r})) as memory:
     seen = cuda.from_device(memory, 1000, np.int16)
     cuda.memset_d16(memory, 7, 10)
-try:
-    int(memory)
-except cuda.LogicError as error:
-    print(error)
+for use in (memory.close, memory.__int__, memory.__index__, lambda: cuda.memset_d8(memory, 0, 1)):
+    try:
+        use()
+    except cuda.LogicError as error:
+        print(error)
 print(int(seen.sum()))
 """
     )
     assert done.stdout.splitlines() == [
-        "IPCMemoryHandle: the memory has been unmapped",
+        "IPCMemoryHandle.close: the IPCMemoryHandle has been unmapped",
+        "IPCMemoryHandle.__int__: the IPCMemoryHandle has been unmapped",
+        "IPCMemoryHandle.__index__: the IPCMemoryHandle has been unmapped",
+        "memset_d8: the IPCMemoryHandle has been unmapped",
         str(int(want.sum(dtype=np.int64))),
     ]
     assert (cuda.from_device(allocation, 10, np.int16) == 7).all()

@@ -91,6 +91,11 @@ pub(crate) fn logic(message: impl Into<String>) -> PyErr {
     to_cuda(Error::new(ErrorKind::InvalidArgument, message))
 }
 
+/// A `LogicError` for an object that `op` needs and that has ended, in the word `how` that its class has for it.
+pub(crate) fn gone(op: &str, class: &str, how: &str) -> PyErr {
+    logic(format!("{op}: the {class} has been {how}"))
+}
+
 /// An error of a file as Python's own functions raise it: with the number of the system's, which says the class, and the name.
 pub(crate) fn of_file(op: &'static str, filename: &Path, error: std::io::Error) -> PyErr {
     let Some(number) = error.raw_os_error() else {

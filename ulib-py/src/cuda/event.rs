@@ -9,7 +9,7 @@ use ulib_device::sys::CUevent_flags;
 
 use super::arguments::instance;
 use super::current;
-use super::errors::{IntoCudaResult, fitting, logic};
+use super::errors::{IntoCudaResult, fitting, gone};
 use super::memory::on::On;
 use super::memory::pending;
 use super::module::bytes_of;
@@ -32,16 +32,15 @@ impl PyEvent {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn milliseconds_since(&self, py: Python<'_>, event: &Self) -> PyResult<f32> {
-        let (this, other) = (self.inner()?, event.inner()?);
+    fn milliseconds_since(&self, py: Python<'_>, op: &str, event: &Self) -> PyResult<f32> {
+        let (this, other) = (self.inner(op)?, event.inner(op)?);
         py.detach(|| this.elapsed_ms(&other)).cuda()
     }
 
-    /// The event itself.
-    pub(crate) fn inner(&self) -> PyResult<InHand<Event>> {
-        self.slot()
-            .clone()
-            .ok_or_else(|| logic("Event: it has been closed"))
+    /// The event itself for `op`, as long as it is not closed.
+    pub(crate) fn inner(&self, op: &str) -> PyResult<InHand<Event>> {
+        let event = self.slot().clone();
+        event.ok_or_else(|| gone(op, "Event", "closed"))
     }
 }
 
@@ -67,7 +66,7 @@ impl PyEvent {
 
     /// What another process makes the event from. It is one with the flags INTERPROCESS and DISABLE_TIMING.
     fn ipc_handle<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyByteArray>> {
-        let event = self.inner()?;
+        let event = self.inner("Event.ipc_handle")?;
         let handle = py.detach(|| event.ipc_handle()).cuda()?;
         Ok(PyByteArray::new(py, &handle))
     }
@@ -80,7 +79,7 @@ impl PyEvent {
         stream: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<PyRef<'py, Self>> {
         const OP: &str = "Event.record";
-        let event = slf.inner()?;
+        let event = slf.inner(OP)?;
         let on = On::of(OP, stream)?;
         py.detach(|| event.record(on.stream(OP, event.device())?.as_ref()))
             .cuda()?;
@@ -89,7 +88,7 @@ impl PyEvent {
 
     /// Waits until the event is reached, and returns it.
     fn synchronize<'py>(slf: PyRef<'py, Self>, py: Python<'py>) -> PyResult<PyRef<'py, Self>> {
-        let event = slf.inner()?;
+        let event = slf.inner("Event.synchronize")?;
         py.detach(|| event.synchronize()).cuda()?;
         pending::let_go(py);
         Ok(slf)
@@ -97,20 +96,22 @@ impl PyEvent {
 
     /// Whether the event is reached.
     fn query(&self, py: Python<'_>) -> PyResult<bool> {
-        let event = self.inner()?;
+        let event = self.inner("Event.query")?;
         py.detach(|| event.is_done()).cuda()
     }
 
     /// Milliseconds from the other event to this one.
     fn time_since(&self, py: Python<'_>, event: &Bound<'_, PyAny>) -> PyResult<f32> {
-        let event = instance::<Self>("Event.time_since", "event", event)?.get();
-        self.milliseconds_since(py, event)
+        const OP: &str = "Event.time_since";
+        let event = instance::<Self>(OP, "event", event)?.get();
+        self.milliseconds_since(py, OP, event)
     }
 
     /// Milliseconds from this event to the other one.
     fn time_till(&self, py: Python<'_>, event: &Bound<'_, PyAny>) -> PyResult<f32> {
-        let event = instance::<Self>("Event.time_till", "event", event)?.get();
-        event.milliseconds_since(py, self)
+        const OP: &str = "Event.time_till";
+        let event = instance::<Self>(OP, "event", event)?.get();
+        event.milliseconds_since(py, OP, self)
     }
 
     /// Gives the event up; what waits for it already goes on waiting.
@@ -122,7 +123,7 @@ impl PyEvent {
     /// The driver's handle, an integer.
     #[getter]
     fn handle(&self) -> PyResult<usize> {
-        Ok(self.inner()?.handle() as usize)
+        Ok(self.inner("Event.handle")?.handle() as usize)
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -135,13 +136,14 @@ impl PyEvent {
     }
 
     fn __repr__(&self) -> String {
-        match self.inner() {
-            Ok(event) => format!(
+        let event = self.slot().clone();
+        match event {
+            Some(event) => format!(
                 "<uLib.cuda.driver.Event {:#x} on {}>",
                 event.handle() as usize,
                 event.device()
             ),
-            Err(_) => "<uLib.cuda.driver.Event, closed>".to_owned(),
+            None => "<uLib.cuda.driver.Event, closed>".to_owned(),
         }
     }
 }

@@ -7,7 +7,7 @@ use ulib_device::gl::{Mapping, Registered, Usage};
 
 use super::current;
 use super::device::PyDevice;
-use super::errors::{IntoCudaResult, logic};
+use super::errors::{IntoCudaResult, gone, logic};
 use super::memory::on::On;
 use super::texture::{Held, PyArray};
 use crate::args::Int;
@@ -70,18 +70,27 @@ impl RegisteredBuffer {
         py: Python<'_>,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<RegisteredMapping> {
-        map(py, &self.0.get("RegisteredBuffer")?, stream)
+        map(
+            py,
+            &self.0.get("RegisteredBuffer.map", "RegisteredBuffer")?,
+            stream,
+        )
     }
 
     /// Ends the registration.
     fn unregister(&self, py: Python<'_>) -> PyResult<()> {
-        let registered = self.0.get("RegisteredBuffer")?;
+        let registered = self
+            .0
+            .get("RegisteredBuffer.unregister", "RegisteredBuffer")?;
         py.detach(|| registered.unregister()).cuda()
     }
 
     /// Its number in OpenGL.
     fn gl_handle(&self) -> PyResult<u32> {
-        Ok(self.0.get("RegisteredBuffer")?.name())
+        Ok(self
+            .0
+            .get("RegisteredBuffer.gl_handle", "RegisteredBuffer")?
+            .name())
     }
 }
 
@@ -109,18 +118,27 @@ impl RegisteredImage {
         py: Python<'_>,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<RegisteredMapping> {
-        map(py, &self.0.get("RegisteredImage")?, stream)
+        map(
+            py,
+            &self.0.get("RegisteredImage.map", "RegisteredImage")?,
+            stream,
+        )
     }
 
     /// Ends the registration.
     fn unregister(&self, py: Python<'_>) -> PyResult<()> {
-        let registered = self.0.get("RegisteredImage")?;
+        let registered = self
+            .0
+            .get("RegisteredImage.unregister", "RegisteredImage")?;
         py.detach(|| registered.unregister()).cuda()
     }
 
     /// Its number in OpenGL.
     fn gl_handle(&self) -> PyResult<u32> {
-        Ok(self.0.get("RegisteredImage")?.name())
+        Ok(self
+            .0
+            .get("RegisteredImage.gl_handle", "RegisteredImage")?
+            .name())
     }
 }
 
@@ -129,14 +147,20 @@ impl RegisteredImage {
 #[pyclass(frozen, weakref, module = "uLib.cuda.gl")]
 pub(super) struct RegisteredMapping(Held<Mapping>);
 
-const MAPPING: &str = "RegisteredMapping";
+impl RegisteredMapping {
+    /// The mapping for `op`, as long as it is mapped.
+    fn mapping(&self, op: &str) -> PyResult<InHand<Mapping>> {
+        let mapping = self.0.there();
+        mapping.ok_or_else(|| gone(op, "RegisteredMapping", "unmapped"))
+    }
+}
 
 #[pymethods]
 impl RegisteredMapping {
     /// Gives it back to OpenGL, after what is in ``stream``, by default the one it was mapped in. A second time is a ``LogicError``.
     #[pyo3(signature = (stream=None))]
     fn unmap(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let mapping = self.0.get(MAPPING)?;
+        let mapping = self.mapping("RegisteredMapping.unmap")?;
         let on = stream.filter(|stream| !stream.is_none());
         let on = on.map(|stream| On::of("unmap", Some(stream))).transpose()?;
         py.detach(|| match on {
@@ -149,7 +173,7 @@ impl RegisteredMapping {
 
     /// Address and bytes of a buffer.
     fn device_ptr_and_size(&self, py: Python<'_>) -> PyResult<(u64, usize)> {
-        let mapping = self.0.get(MAPPING)?;
+        let mapping = self.mapping("RegisteredMapping.device_ptr_and_size")?;
         py.detach(|| mapping.pointer()).cuda()
     }
 
@@ -158,7 +182,7 @@ impl RegisteredMapping {
     fn array(&self, py: Python<'_>, index: Whole, level: Whole) -> PyResult<PyArray> {
         const OP: &str = "RegisteredMapping.array";
         let (index, level) = (number(OP, "index", index)?, number(OP, "level", level)?);
-        let mapping = self.0.get(MAPPING)?;
+        let mapping = self.mapping(OP)?;
         Ok(PyArray::of(
             py.detach(|| mapping.array(index, level)).cuda()?,
         ))
@@ -170,9 +194,9 @@ impl RegisteredMapping {
 
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        match self.0.get(MAPPING) {
-            Ok(_) => self.unmap(py, None),
-            Err(_) => Ok(()),
+        match self.0.there() {
+            Some(_) => self.unmap(py, None),
+            None => Ok(()),
         }
     }
 }

@@ -5,13 +5,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
-use ulib_core::{Error, ErrorKind, Result};
+use ulib_core::{Error, Result};
 use ulib_device::graph::{Capture, Graph, GraphExec, Node, NodeKind};
 use ulib_device::stream::StreamScope;
 use ulib_device::{Access, LaunchConfig};
 
 use super::arguments::{Whole, instance};
-use super::errors::{IntoCudaResult, fitting, logic};
+use super::errors::{IntoCudaResult, fitting, gone, logic};
 use super::kept::{Entries, Keeper, KeptObjects, Object, Registered, Token};
 use super::memory::on::On;
 use super::memory::pending;
@@ -103,7 +103,7 @@ impl PyCapture {
         if entered || !matches!(*graph.state(), State::Pending) {
             return Err(logic("Capture: it has been entered already"));
         }
-        let stream = self.stream.get().inner()?;
+        let stream = self.stream.get().inner("Stream.capture")?;
         let entries = &graph.kept.get().0;
         let begun = py.detach(|| {
             let capture = stream.capture()?;
@@ -190,18 +190,17 @@ impl PyGraph {
         }
     }
 
-    /// The graph itself.
-    fn get(&self) -> PyResult<Detached<Graph<'static>>> {
-        match &*self.state() {
-            State::Done(graph) => Ok(Detached::new(graph.clone())),
-            State::Pending => Err(logic("Graph: its capture has not ended")),
-            State::Closed => Err(logic(
-                "Graph: it has been closed, or its capture was left by an exception",
-            )),
-            State::Abandoned => Err(logic(
-                "Graph: its capture has gone without the end of its block, and its work is forgotten",
-            )),
-        }
+    /// The graph itself for `op`.
+    fn get(&self, op: &str) -> PyResult<Detached<Graph<'static>>> {
+        let why = match &*self.state() {
+            State::Done(graph) => return Ok(Detached::new(graph.clone())),
+            State::Pending => "the capture of the Graph has not ended",
+            State::Closed => "the Graph has been closed, or its capture was left by an exception",
+            State::Abandoned => {
+                "the capture of the Graph has gone without the end of its block, and its work is forgotten"
+            }
+        };
+        Err(logic(format!("{op}: {why}")))
     }
 }
 
@@ -209,7 +208,7 @@ impl PyGraph {
 impl PyGraph {
     /// Makes it ready to be launched.
     fn instantiate(&self, py: Python<'_>) -> PyResult<PyGraphExec> {
-        let graph = self.get()?;
+        let graph = self.get("Graph.instantiate")?;
         let made = py.detach(|| graph.instantiate()).cuda()?;
         Ok(PyGraphExec {
             exec: Mutex::new(Some(made)),
@@ -221,14 +220,14 @@ impl PyGraph {
     /// How many pieces of work there are.
     #[getter]
     fn node_count(&self, py: Python<'_>) -> PyResult<usize> {
-        let graph = self.get()?;
+        let graph = self.get("Graph.node_count")?;
         py.detach(|| graph.node_count()).cuda()
     }
 
     /// What each piece of work is: ``kernel``, ``copy``, ``fill``, ``host``, ``allocation``, ``free`` or ``other``.
     #[getter]
     fn node_kinds(&self, py: Python<'_>) -> PyResult<Vec<&'static str>> {
-        let graph = self.get()?;
+        let graph = self.get("Graph.node_kinds")?;
         let kinds = py.detach(|| {
             graph
                 .nodes()?
@@ -251,7 +250,7 @@ impl PyGraph {
     /// The driver's handle, an integer.
     #[getter]
     fn handle(&self) -> PyResult<usize> {
-        Ok(self.get()?.handle() as usize)
+        Ok(self.get("Graph.handle")?.handle() as usize)
     }
 
     /// Gives it up; what is ready to be launched stays ready. Within the block of its capture, that becomes no graph.
@@ -272,7 +271,7 @@ impl PyGraph {
     }
 
     fn __repr__(&self) -> String {
-        match self.get() {
+        match self.get("repr") {
             Ok(graph) => format!(
                 "<uLib.cuda.driver.Graph {:#x} on {}>",
                 graph.handle() as usize,
@@ -302,16 +301,11 @@ impl PyGraphExec {
     fn with<R: Send>(
         &self,
         py: Python<'_>,
+        op: &str,
         work: impl FnOnce(&mut GraphExec<'static>) -> Result<R> + Send,
     ) -> PyResult<R> {
-        py.detach(|| {
-            let mut slot = locked(&self.exec);
-            let exec = slot.as_mut().ok_or_else(|| {
-                Error::new(ErrorKind::InvalidArgument, "GraphExec: it has been closed")
-            })?;
-            work(exec)
-        })
-        .cuda()
+        let done = py.detach(|| locked(&self.exec).as_mut().map(work));
+        done.ok_or_else(|| gone(op, "GraphExec", "closed"))?.cuda()
     }
 }
 
@@ -322,7 +316,7 @@ impl PyGraphExec {
     fn launch(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         const OP: &str = "GraphExec.launch";
         let on = On::of(OP, stream)?;
-        self.with(py, |exec| {
+        self.with(py, OP, |exec| {
             let stream = on.stream(OP, exec.device())?;
             exec.launch(&stream)
         })
@@ -331,9 +325,10 @@ impl PyGraphExec {
     /// Takes the work of the graph in the place of its own, for later launches: the same pieces of work in the same order, with
     /// other memory, numbers or sizes.
     fn update(&self, py: Python<'_>, graph: &Bound<'_, PyAny>) -> PyResult<()> {
-        let graph = instance::<PyGraph>("GraphExec.update", "graph", graph)?.get();
-        let taken = graph.get()?;
-        self.with(py, |exec| exec.update(&taken))?;
+        const OP: &str = "GraphExec.update";
+        let graph = instance::<PyGraph>(OP, "graph", graph)?.get();
+        let taken = graph.get(OP)?;
+        self.with(py, OP, |exec| exec.update(&taken))?;
         let before = locked(&self.updated).replace(graph.kept.clone_ref(py));
         drop(before);
         Ok(())
@@ -367,7 +362,7 @@ impl PyGraphExec {
             &self.kept.get().0,
             Keeper::Object(Object::new(args.as_any())),
         );
-        self.with(py, |exec| {
+        self.with(py, OP, |exec| {
             let nodes = exec.nodes()?;
             let count = nodes.len();
             let node = nodes.get(at).ok_or_else(|| {
@@ -393,7 +388,7 @@ impl PyGraphExec {
 
     /// Waits until all launches so far are done.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, GraphExec::synchronize)?;
+        self.with(py, "GraphExec.synchronize", GraphExec::synchronize)?;
         pending::let_go(py);
         Ok(())
     }
@@ -429,7 +424,7 @@ impl PyGraphExec {
     /// The driver's handle, an integer.
     #[getter]
     fn handle(&self, py: Python<'_>) -> PyResult<usize> {
-        self.with(py, |exec| Ok(exec.handle() as usize))
+        self.with(py, "GraphExec.handle", |exec| Ok(exec.handle() as usize))
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {

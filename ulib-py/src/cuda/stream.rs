@@ -32,9 +32,13 @@ impl PyStream {
         Self(Queue::new(stream, None))
     }
 
-    /// The stream itself.
-    pub(crate) fn inner(&self) -> PyResult<Detached<Stream>> {
-        self.0.get().cuda()
+    /// The stream itself for `op`, as long as it is not closed.
+    pub(crate) fn inner(&self, op: &str) -> PyResult<Detached<Stream>> {
+        self.0.get(op).cuda()
+    }
+
+    fn handle_in(&self, op: &str) -> PyResult<usize> {
+        Ok(self.inner(op)?.handle() as usize)
     }
 }
 
@@ -124,7 +128,7 @@ impl PyStream {
 
     /// Waits until everything put into the stream so far is done.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
-        let stream = self.inner()?;
+        let stream = self.inner("Stream.synchronize")?;
         py.detach(|| stream.synchronize()).cuda()?;
         pending::let_go(py);
         Ok(())
@@ -132,15 +136,16 @@ impl PyStream {
 
     /// Whether everything put into the stream so far is done.
     fn is_done(&self, py: Python<'_>) -> PyResult<bool> {
-        let stream = self.inner()?;
+        let stream = self.inner("Stream.is_done")?;
         py.detach(|| stream.is_done()).cuda()
     }
 
     /// Lets everything put into the stream from now on wait for the event. One that was recorded in a stream that is being captured takes
     /// this one into the capture; what it does has to be waited for in the same way before the end.
     fn wait_for_event(&self, py: Python<'_>, evt: &Bound<'_, PyAny>) -> PyResult<()> {
-        let evt = instance::<PyEvent>("Stream.wait_for_event", "evt", evt)?.get();
-        let (stream, event) = (self.inner()?, evt.inner()?);
+        const OP: &str = "Stream.wait_for_event";
+        let evt = instance::<PyEvent>(OP, "evt", evt)?.get();
+        let (stream, event) = (self.inner(OP)?, evt.inner(OP)?);
         py.detach(|| stream.wait(&event)).cuda()
     }
 
@@ -149,7 +154,7 @@ impl PyStream {
     /// never called. The stream only hands it to that thread, so that ``synchronize()`` may return before it has been called: who
     /// needs it to be over waits for something that it sets, such as a ``threading.Event``.
     fn add_callback(&self, py: Python<'_>, callback: Py<PyAny>) -> PyResult<()> {
-        let stream = self.inner()?;
+        let stream = self.inner("Stream.add_callback")?;
         callbacks::add(py, &stream, callback)
     }
 
@@ -168,19 +173,19 @@ impl PyStream {
     /// The driver's handle, an integer.
     #[getter]
     fn handle(&self) -> PyResult<usize> {
-        Ok(self.inner()?.handle() as usize)
+        self.handle_in("Stream.handle")
     }
 
     /// The device it is of.
     #[getter]
     fn device(&self) -> PyResult<PyDevice> {
-        Ok(PyDevice(self.inner()?.device().clone()))
+        Ok(PyDevice(self.inner("Stream.device")?.device().clone()))
     }
 
     /// Its kind (:class:`stream_flags`).
     #[getter]
     fn flags(&self, py: Python<'_>) -> PyResult<u32> {
-        let stream = self.inner()?;
+        let stream = self.inner("Stream.flags")?;
         Ok(match py.detach(|| stream.kind()).cuda()? {
             StreamKind::Blocking => 0,
             StreamKind::NonBlocking => 1,
@@ -190,24 +195,24 @@ impl PyStream {
     /// Its priority: lower numbers run first.
     #[getter]
     fn priority(&self, py: Python<'_>) -> PyResult<i32> {
-        let stream = self.inner()?;
+        let stream = self.inner("Stream.priority")?;
         py.detach(|| stream.priority()).cuda()
     }
 
     /// Whether work put into it becomes part of a graph.
     #[getter]
     fn is_capturing(&self, py: Python<'_>) -> PyResult<bool> {
-        let stream = self.inner()?;
+        let stream = self.inner("Stream.is_capturing")?;
         py.detach(|| stream.is_capturing()).cuda()
     }
 
     /// ``(0, handle)``: the protocol by which other libraries take the stream.
     fn __cuda_stream__(&self) -> PyResult<(u32, usize)> {
-        Ok((0, self.handle()?))
+        Ok((0, self.handle_in("Stream.__cuda_stream__")?))
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
-        slf.0.enter().cuda()?;
+        slf.0.enter("Stream.__enter__").cuda()?;
         Ok(slf)
     }
 
@@ -228,16 +233,17 @@ impl PyStream {
         let Ok(other) = other.cast::<Self>() else {
             return Ok(false);
         };
-        let (one, other) = (self.inner()?, other.get().inner()?);
+        const OP: &str = "Stream.__eq__";
+        let (one, other) = (self.inner(OP)?, other.get().inner(OP)?);
         Ok(one.handle() == other.handle() && one.device() == other.device())
     }
 
     fn __hash__(&self) -> PyResult<isize> {
-        Ok((self.handle()? >> 4).cast_signed())
+        Ok((self.handle_in("Stream.__hash__")? >> 4).cast_signed())
     }
 
     fn __repr__(&self) -> String {
-        match self.0.get() {
+        match self.0.get("repr") {
             Ok(stream) => format!(
                 "<uLib.cuda.driver.Stream {:#x} on {}>",
                 stream.handle() as usize,

@@ -14,7 +14,7 @@ from ._arguments import function, in_device_order, integers, shown
 from ._errors import LogicError
 from ._layout import Flags
 from ._memory import _dtype, _order, _shape
-from ._native import gpudata_address, mem_alloc
+from ._native import gpudata_address, mem_alloc, needed
 from ._transfers import ALLOCATIONS, Place
 from ._unfinished import NoArithmetic
 
@@ -72,6 +72,7 @@ class ArrayBase(NoArithmetic):
         self.base = base
         low, high = _layout.span(self.shape, self.strides, self.dtype.itemsize)
         if gpudata is not None:
+            needed("GPUArray", gpudata)
             self._place: Place | None = Place.of(gpudata)
             start, memory = self._place.offset, self._place.memory
             if isinstance(memory, ALLOCATIONS) and (start + low < 0 or start + high > memory.size):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from ._arguments import integers, shown
-from ._native import dlpack_device, dlpack_export, dlpack_import
+from ._native import dlpack_device, dlpack_export, dlpack_import, needed
 from ._transfers import Place
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def export(
     copy: bool | None,
 ) -> Any:
     """A capsule: of the memory itself, of a copy there, or of a copy on the host."""
+    needed("GPUArray.__dlpack__", array)
     here = device(array)
     wanted = here if dl_device is None else _pair("dl_device", dl_device)
     if wanted == (1, 0):

@@ -16,7 +16,7 @@ from ._arrays import _texel
 from ._enums import TRSF_READ_AS_INTEGER
 from ._layout import Plan
 from ._memory import _order, pagelocked_empty
-from ._native import described, mem_alloc, refuse_masked
+from ._native import described, mem_alloc, needed, refuse_masked
 from ._textures import TextureReference
 from ._transfers import Place
 
@@ -92,7 +92,8 @@ class GPUArray(ArrayBase):
     def _plan(self) -> Plan:
         return Plan(self.shape, self.strides, self.dtype.itemsize)
 
-    def _lowest(self, plan: Plan) -> Place | None:
+    def _lowest(self, op: str, plan: Plan) -> Place | None:
+        needed(op, self)
         return None if self._place is None else Place(self._place.memory, self._place.offset + plan.low)
 
     def set(self, ary: Any, async_: bool = False, stream: Any = None) -> None:
@@ -112,10 +113,10 @@ class GPUArray(ArrayBase):
             warnings.warn(f"set: an array of shape {given.shape} into one of shape {self.shape}", stacklevel=2)
             given = given.reshape(self.shape)
         if isinstance(given, GPUArray):
-            self._take(given, stream)
+            self._take("set", given, stream)
             return
         plan = self._plan()
-        place = self._lowest(plan)
+        place = self._lowest("set", plan)
         if place is not None:
             _transfers.upload(place, plan, numpy.ascontiguousarray(plan.there(given)), stream, async_)
 
@@ -142,7 +143,7 @@ class GPUArray(ArrayBase):
         # Subclasses may understand indices and shapes in another way.
         into = None if ary is None else ary.view(numpy.ndarray)
         plan = self._plan()
-        place = self._lowest(plan)
+        place = self._lowest("get", plan)
         if ary is not None and into is not None and into.shape == self.shape and plan.fits(_transfers.strides_of(into)):
             if place is not None:
                 _transfers.download(plan.there(into), place, plan, stream, async_)
@@ -173,14 +174,14 @@ class GPUArray(ArrayBase):
     def _copied(self, order: str) -> GPUArray:
         strides = _layout.packed_strides(self.shape, self.dtype.itemsize, order, self.strides)
         found = GPUArray(self.shape, self.dtype, self.allocator, strides=strides)
-        found._take(self, None)
+        found._take("copy", self, None)
         return found
 
-    def _take(self, source: GPUArray, stream: Any) -> None:
+    def _take(self, op: str, source: GPUArray, stream: Any) -> None:
         """Copies ``source``, of the same shape and type, here: on the device where one side is as the other one packed, else
         through the host."""
         ours, theirs = self._plan(), source._plan()
-        to, start = self._lowest(ours), source._lowest(theirs)
+        to, start = self._lowest(op, ours), source._lowest(op, theirs)
         if to is None or start is None:
             return
         if _overlap(to, ours, start, theirs):
@@ -202,7 +203,7 @@ class GPUArray(ArrayBase):
         element = numpy.empty((), self.dtype)
         converted("fill", "value", value, lambda given: element.__setitem__(..., given))
         plan = self._plan()
-        place = self._lowest(plan)
+        place = self._lowest("fill", plan)
         if place is not None and not _transfers.fill(place, plan, element.tobytes(), stream):
             packed = numpy.empty(plan.shape, self.dtype)
             packed[...] = element
@@ -242,7 +243,7 @@ class GPUArray(ArrayBase):
         chosen = self[key]
         if isinstance(value, GPUArray):
             if value.dtype == self.dtype and value.shape == chosen.shape:
-                chosen._take(value, None)
+                chosen._take("__setitem__", value, None)
                 return
             value = value.get()
         refuse_masked("__setitem__", value)

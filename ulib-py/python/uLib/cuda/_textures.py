@@ -37,6 +37,7 @@ from ._native import (
     mem_get_address_range,
     memcpy_htod,
     memset_d32_async,
+    needed,
 )
 
 if TYPE_CHECKING:
@@ -379,6 +380,7 @@ def _known(kind: type[_Mode], name: str, number: int) -> _Mode:
 
 
 def _address(op: str, devptr: Any) -> int:
+    needed(op, devptr)
     seen = described(f"{op}: devptr", devptr)
     if seen is not None:
         return seen[0]
@@ -395,6 +397,7 @@ def _room(devptr: Any, address: int) -> int:
 
 def _array(op: str, array: Any) -> Array:
     if isinstance(array, Array):
+        needed(op, array)
         return array
     raise LogicError(f"{op}: {shown(array)} is no Array")
 

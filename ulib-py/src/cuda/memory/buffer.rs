@@ -14,6 +14,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use ulib_core::{DType, Layout};
 use ulib_device::DeviceBytes;
 
+use super::query::needed;
 use crate::args::{attribute, caused};
 use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::detached::InHand;
@@ -123,6 +124,9 @@ impl HostBytes {
         let buffer = Buffer::of(object).or_else(|error| of_bytes(object, error));
         let buffer = buffer.map_err(|error| {
             caused(object.py(), error, |_| {
+                if let Err(ended) = needed(op, object) {
+                    return ended;
+                }
                 let found = object.get_type();
                 logic(format!(
                     "{op}: {what} is {found}, which has no buffer of bytes"

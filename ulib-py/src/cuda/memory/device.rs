@@ -45,11 +45,11 @@ impl DeviceAllocation {
     }
 
     fn __int__(&self) -> PyResult<u64> {
-        self.slot.ptr()
+        self.slot.ptr_in("__int__")
     }
 
     fn __index__(&self) -> PyResult<u64> {
-        self.slot.ptr()
+        self.slot.ptr_in("__index__")
     }
 
     /// The bytes that were asked for.
@@ -71,7 +71,7 @@ impl DeviceAllocation {
             size_of("as_buffer", "size", size)?,
             size_of("as_buffer", "offset", Int(offset))?,
         );
-        let bytes = slot.bytes()?;
+        let bytes = slot.bytes_in("as_buffer")?;
         if offset.checked_add(size).is_none_or(|end| end > slot.len()) {
             return Err(logic(format!(
                 "as_buffer: {size} bytes at offset {offset} exceed the {} bytes of the allocation",
@@ -86,11 +86,11 @@ impl DeviceAllocation {
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         let (name, slot) = (slf.get_type().qualname()?, &slf.get().slot);
         Ok(match slot.ptr() {
-            Ok(ptr) => format!(
+            Some(ptr) => format!(
                 "<uLib.cuda.driver.{name} of {} bytes at {ptr:#x}>",
                 slot.len()
             ),
-            Err(_) => format!("<uLib.cuda.driver.{name} of {} bytes, freed>", slot.len()),
+            None => format!("<uLib.cuda.driver.{name} of {} bytes, freed>", slot.len()),
         })
     }
 }

@@ -7,7 +7,7 @@ use ulib_core::{Context, DType, Error, Layout, Result};
 use ulib_device::{Access, Device, DeviceBytes, Stream};
 
 use super::device::{CLASS, DeviceAllocation};
-use super::pointer::allocation_of;
+use super::pointer::allocation_for;
 use super::slot::Slot;
 use crate::args::Int;
 use crate::cuda::current;
@@ -91,7 +91,7 @@ fn dlpack_export<'py>(
     let stream = stream_number(stream).cuda()?;
     check_stream(abi::CUDA, stream).cuda()?;
     let kept = Kept {
-        bytes: allocation_of(array)?,
+        bytes: allocation_for("GPUArray.__dlpack__", array)?,
         array: Some(array.clone().unbind()),
     };
     let ordinal = py

@@ -21,7 +21,7 @@ use super::device::{after_collecting, size_of};
 use crate::args::{Int, whole};
 use crate::cuda::arguments::Whole;
 use crate::cuda::current;
-use crate::cuda::errors::{IntoCudaResult, fitting, logic};
+use crate::cuda::errors::{IntoCudaResult, fitting, gone, logic};
 use crate::detached::drop_detached;
 use crate::interop::buffer::release;
 
@@ -65,6 +65,8 @@ pub(crate) struct HostPointer {
     start: usize,
     len: usize,
     flags: u32,
+    /// The name of the class, for messages, and its word for the end.
+    class: (&'static str, &'static str),
     owner: Mutex<Option<Owner>>,
     /// Whether it was freed by name.
     freed: AtomicBool,
@@ -78,6 +80,12 @@ impl HostPointer {
             start: start as usize,
             len,
             flags,
+            class: match owner {
+                Owner::PageLocked(_) => ("PagelockedHostAllocation", "freed"),
+                Owner::Aligned(_) => ("AlignedHostAllocation", "freed"),
+                Owner::Pooled(_) => ("PooledHostAllocation", "freed"),
+                Owner::Registered(_) => ("RegisteredHostMemory", "unregistered"),
+            },
             owner: Mutex::new(Some(owner)),
             freed: AtomicBool::new(false),
             seen: AtomicBool::new(false),
@@ -89,16 +97,22 @@ impl HostPointer {
         self.owner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn check(&self) -> PyResult<()> {
+    /// Refuses what needs the memory where it is freed.
+    pub(super) fn check(&self, op: &str) -> PyResult<()> {
         match self.freed.load(Ordering::SeqCst) {
             false => Ok(()),
-            true => Err(logic("the host memory has been freed")),
+            true => Err(gone(op, self.class.0, self.class.1)),
         }
+    }
+
+    /// [`check`](Self::check) for a method of the class.
+    fn check_in(&self, method: &str) -> PyResult<()> {
+        self.check(&format!("{}.{method}", self.class.0))
     }
 
     /// The flags that the memory was made with, as long as it is not freed.
     pub(super) fn flags(&self) -> PyResult<u32> {
-        self.check()?;
+        self.check_in("get_flags")?;
         Ok(self.flags)
     }
 
@@ -110,7 +124,7 @@ impl HostPointer {
     /// Frees the memory: now, or with this object where an array may use it.
     pub(super) fn free(&self) -> PyResult<()> {
         if self.freed.swap(true, Ordering::SeqCst) {
-            return Err(logic("the host memory has been freed"));
+            return self.check_in("free");
         }
         if !self.seen.load(Ordering::SeqCst) {
             let owner = self.owner().take();
@@ -138,7 +152,7 @@ impl HostPointer {
 
     /// The address at which kernels of the device reach the memory.
     fn get_device_pointer(&self, py: Python<'_>) -> PyResult<u64> {
-        self.check()?;
+        self.check_in("get_device_pointer")?;
         let start = self.start as u64;
         py.detach(|| device_pointer(&current::device()?, start))
             .cuda()
@@ -174,7 +188,7 @@ impl HostPointer {
         let this = slf.get();
         // Before it is asked whether the memory is still there: whoever frees it asks the other way round.
         this.seen.store(true, Ordering::SeqCst);
-        if let Err(freed) = this.check() {
+        if let Err(freed) = this.check_in("__buffer__") {
             // SAFETY: the interpreter's own struct; on an error its owner is null.
             unsafe { (*view).obj = std::ptr::null_mut() };
             return Err(freed);
@@ -338,7 +352,7 @@ impl RegisteredHostMemory {
     fn unregister(slf: PyRef<'_, Self>) -> PyResult<()> {
         let pointer = slf.as_super();
         if pointer.freed.swap(true, Ordering::SeqCst) {
-            return Err(logic("RegisteredHostMemory: it has been unregistered"));
+            return pointer.check_in("unregister");
         }
         let Some(Owner::Registered(mut owner)) = pointer.owner().take() else {
             return Ok(());

@@ -10,7 +10,7 @@ use super::buffer::HostBytes;
 use super::pointer::Pointer;
 use crate::args::{Int, whole};
 use crate::cuda::current;
-use crate::cuda::errors::{IntoCudaResult, fitting, logic};
+use crate::cuda::errors::{IntoCudaResult, fitting, gone, logic};
 use crate::detached::InHand;
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -43,12 +43,24 @@ impl IPCMemoryHandle {
         memory.clone()
     }
 
+    /// The address for `op`, as long as the memory is mapped.
+    pub(super) fn address_for(&self, op: &str) -> PyResult<u64> {
+        match *self.memory.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(_) => Ok(self.address),
+            None => Err(unmapped(op)),
+        }
+    }
+
     fn take(&self) -> Option<InHand<ImportedMemory>> {
         self.memory
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take()
     }
+}
+
+fn unmapped(op: &str) -> PyErr {
+    gone(op, "IPCMemoryHandle", "unmapped")
 }
 
 #[pymethods]
@@ -83,7 +95,7 @@ impl IPCMemoryHandle {
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let memory = self
             .take()
-            .ok_or_else(|| logic("IPCMemoryHandle: the memory has been unmapped"))?;
+            .ok_or_else(|| unmapped("IPCMemoryHandle.close"))?;
         memory.end(py).cuda()
     }
 
@@ -97,13 +109,10 @@ impl IPCMemoryHandle {
     }
 
     fn __int__(&self) -> PyResult<u64> {
-        match *self.memory.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(_) => Ok(self.address),
-            None => Err(logic("IPCMemoryHandle: the memory has been unmapped")),
-        }
+        self.address_for("IPCMemoryHandle.__int__")
     }
 
     fn __index__(&self) -> PyResult<u64> {
-        self.__int__()
+        self.address_for("IPCMemoryHandle.__index__")
     }
 }

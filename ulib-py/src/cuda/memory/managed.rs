@@ -42,13 +42,12 @@ pub(crate) struct ManagedAllocation {
 }
 
 impl ManagedAllocation {
-    /// The memory, as long as it is not freed.
-    fn memory(slf: &PyRef<'_, Self>) -> PyResult<Arc<Managed>> {
-        slf.as_super().slot.ptr()?;
+    /// The memory for a method, as long as it is not freed.
+    fn memory(slf: &PyRef<'_, Self>, method: &str) -> PyResult<Arc<Managed>> {
+        let slot = &slf.as_super().slot;
+        slot.ptr_in(method)?;
         let memory = slf.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        memory
-            .clone()
-            .ok_or_else(|| logic("ManagedAllocation: the memory has been freed"))
+        memory.clone().ok_or_else(|| slot.freed_in(method))
     }
 
     /// Lets the memory go: now, or with this object where an array may use it.
@@ -134,7 +133,7 @@ impl ManagedAllocation {
 
     /// The address, for the host and for kernels.
     fn get_device_pointer(slf: PyRef<'_, Self>) -> PyResult<u64> {
-        slf.as_super().slot.ptr()
+        slf.as_super().slot.ptr_in("get_device_pointer")
     }
 
     /// Frees the memory: now, or when no array can use it any more. A second time is a ``LogicError``.
@@ -145,8 +144,8 @@ impl ManagedAllocation {
     /// Frees the memory unless that has happened already.
     fn close(slf: PyRef<'_, Self>) -> PyResult<()> {
         match slf.as_super().slot.ptr() {
-            Ok(_) => Self::let_go(&slf),
-            Err(_) => Ok(()),
+            Some(_) => Self::let_go(&slf),
+            None => Ok(()),
         }
     }
 
@@ -163,7 +162,7 @@ impl ManagedAllocation {
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         const OP: &str = "attach";
-        let (memory, attachment) = (Self::memory(&slf)?, attachment(OP, mem_flags)?);
+        let (memory, attachment) = (Self::memory(&slf, "attach")?, attachment(OP, mem_flags)?);
         let on = On::of(OP, stream)?;
         slf.py()
             .detach(|| {
@@ -186,7 +185,7 @@ impl ManagedAllocation {
     ) -> PyResult<()> {
         const OP: &str = "prefetch";
         let (memory, to, on) = (
-            Self::memory(&slf)?,
+            Self::memory(&slf, "prefetch")?,
             placement(OP, device)?,
             On::of(OP, stream)?,
         );
@@ -211,7 +210,7 @@ impl ManagedAllocation {
         size: Option<Whole>,
     ) -> PyResult<()> {
         const OP: &str = "advise";
-        let (memory, at) = (Self::memory(&slf)?, placement(OP, device)?);
+        let (memory, at) = (Self::memory(&slf, "advise")?, placement(OP, device)?);
         let range = range(OP, offset, size, slf.len)?;
         let advice = match advice {
             "read_mostly" => Advice::ReadMostly(true),
@@ -240,7 +239,7 @@ impl ManagedAllocation {
     ) -> PyResult<()> {
         // Before it is asked whether the memory is still there: whoever frees it asks the other way round.
         slf.get().seen.store(true, Ordering::SeqCst);
-        let alive = slf.borrow().as_super().slot.ptr();
+        let alive = slf.borrow().as_super().slot.ptr_in("__buffer__");
         if let Err(freed) = alive {
             // SAFETY: the interpreter's own struct; on an error its owner is null.
             unsafe { (*view).obj = std::ptr::null_mut() };

@@ -26,6 +26,8 @@ pub(super) mod transfer;
 
 use pyo3::prelude::*;
 
+pub(super) use slot::LAUNCH;
+
 /// Adds the classes and functions of this folder to `uLib.cuda._native_memory`, but for the copies of rows and slices ([`strided`]).
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<device::DeviceAllocation>()?;

@@ -29,10 +29,10 @@ impl On {
             return Ok(Self::Legacy);
         };
         if let Ok(ours) = stream.cast::<PyStream>() {
-            return Ok(Self::Ours(ours.get().inner()?));
+            return Ok(Self::Ours(ours.get().inner(op)?));
         }
         if let Ok(ours) = stream.cast::<crate::stream::Stream>() {
-            return Ok(Self::Ours(ours.get().inner()?));
+            return Ok(Self::Ours(ours.get().inner(op)?));
         }
         let (handle, keep) = handle_of(op, stream)?;
         let handle = usize::try_from(handle.0)

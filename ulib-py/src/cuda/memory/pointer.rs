@@ -12,7 +12,7 @@ use super::buffer::HostBytes;
 use super::device::DeviceAllocation;
 use super::ipc::IPCMemoryHandle;
 use super::pools::PooledDeviceAllocation;
-use super::slot::Slot;
+use super::slot::{LAUNCH, Slot};
 use crate::args::{Int, attempted, attribute, caused, shown};
 use crate::cuda::current;
 use crate::cuda::errors::{logic, to_cuda};
@@ -113,10 +113,13 @@ impl Pointer {
             return Self::at(op, what, object);
         }
         if let Some(ours) = ours(object) {
-            return Self::in_slot(ours);
+            return Self::in_slot(op, ours);
         }
         if object.is_instance_of::<PyBool>() {
             return Err(refused(op, what, object));
+        }
+        if let Ok(handle) = object.cast::<IPCMemoryHandle>() {
+            return Ok(Self::plain(handle.get().address_for(op)?, None));
         }
         if let Some(array) = Self::in_array(op, what, object)? {
             return Ok(array);
@@ -198,8 +201,8 @@ impl Pointer {
         Ok(Self::plain(address, None))
     }
 
-    fn in_slot(slot: &Slot) -> PyResult<Self> {
-        let bytes = slot.bytes()?;
+    fn in_slot(op: &str, slot: &Slot) -> PyResult<Self> {
+        let bytes = slot.bytes_for(op)?;
         let address = bytes.ptr();
         Ok(Self {
             owner: Some(bytes),
@@ -234,7 +237,7 @@ impl Pointer {
         Ok(Some(Self {
             after: array.stream,
             read_only: array.read_only,
-            owner: allocation_of(object)?,
+            owner: allocation_for(op, object)?,
             ..Self::plain(array.address, Some(array.bytes()))
         }))
     }
@@ -293,12 +296,21 @@ pub(crate) fn ours<'a>(object: &'a Bound<'_, PyAny>) -> Option<&'a Slot> {
     None
 }
 
-/// The allocation of this package in which an array of ours lies, wherever in there it begins.
+/// [`allocation_for`] an argument of a kernel.
 pub(crate) fn allocation_of(object: &Bound<'_, PyAny>) -> PyResult<Option<InHand<DeviceBytes>>> {
-    match object.getattr_opt(intern!(object.py(), "_allocation"))? {
-        Some(found) => ours(&found).map(Slot::bytes).transpose(),
-        None => Ok(None),
-    }
+    allocation_for(LAUNCH, object)
+}
+
+/// The allocation of this package in which an array of ours lies, wherever in there it begins.
+pub(crate) fn allocation_for(
+    op: &str,
+    object: &Bound<'_, PyAny>,
+) -> PyResult<Option<InHand<DeviceBytes>>> {
+    let Some(found) = object.getattr_opt(intern!(object.py(), "_allocation"))? else {
+        return Ok(None);
+    };
+    let slot = ours(&found);
+    slot.map(|slot| slot.bytes_for(op)).transpose()
 }
 
 fn refused(op: &'static str, what: &str, object: &Bound<'_, PyAny>) -> PyErr {

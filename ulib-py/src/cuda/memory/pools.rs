@@ -55,11 +55,11 @@ impl PooledDeviceAllocation {
     }
 
     fn __int__(&self) -> PyResult<u64> {
-        self.slot.ptr()
+        self.slot.ptr_in("__int__")
     }
 
     fn __index__(&self) -> PyResult<u64> {
-        self.slot.ptr()
+        self.slot.ptr_in("__index__")
     }
 
     fn __len__(&self) -> usize {
@@ -79,11 +79,11 @@ impl PooledDeviceAllocation {
 
     fn __repr__(&self) -> String {
         match self.slot.ptr() {
-            Ok(ptr) => format!(
+            Some(ptr) => format!(
                 "<uLib.cuda.driver.{CLASS} of {} bytes at {ptr:#x}>",
                 self.slot.len()
             ),
-            Err(_) => format!(
+            None => format!(
                 "<uLib.cuda.driver.{CLASS} of {} bytes, freed>",
                 self.slot.len()
             ),

@@ -5,8 +5,10 @@ use pyo3::types::PyDict;
 use ulib_device::memory::{PointerInfo, PointerKind, address_range};
 
 use super::buffer::HostBytes;
-use super::pointer::Pointer;
+use super::host::HostPointer;
+use super::pointer::{Pointer, allocation_for, ours};
 use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::cuda::texture::PyArray;
 use crate::interop::described::{Described, Reader, Row};
 use crate::items;
 
@@ -14,6 +16,7 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(described, module)?)?;
     module.add_function(wrap_pyfunction!(gpudata_address, module)?)?;
     module.add_function(wrap_pyfunction!(check_written, module)?)?;
+    module.add_function(wrap_pyfunction!(needed, module)?)?;
     module.add_function(wrap_pyfunction!(refuse_masked, module)?)?;
     module.add_function(wrap_pyfunction!(mem_get_address_range, module)?)?;
     module.add_function(wrap_pyfunction!(mem_get_pointer_attributes, module)?)
@@ -41,6 +44,21 @@ fn gpudata_address(gpudata: &Bound<'_, PyAny>) -> PyResult<(u64, Option<usize>)>
 #[pyfunction]
 fn check_written(op: &str, what: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
     HostBytes::writable(op, what, object).map(drop)
+}
+
+/// Refuses, for ``op``, an object of this package that has been freed, or an array in memory that has.
+#[pyfunction]
+pub(super) fn needed(op: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
+    if let Some(slot) = ours(object) {
+        return slot.bytes_for(op).map(drop);
+    }
+    if let Ok(array) = object.cast::<PyArray>() {
+        return array.get().array(op).map(drop);
+    }
+    if let Ok(memory) = object.cast::<HostPointer>() {
+        return memory.get().check(op);
+    }
+    allocation_for(op, object).map(drop)
 }
 
 /// Refuses an array of which some elements are masked.

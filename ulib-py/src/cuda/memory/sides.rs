@@ -10,7 +10,7 @@ use ulib_device::sys::CUmemorytype;
 use ulib_device::texture::Array;
 
 use super::buffer::HostBytes;
-use super::pointer::Pointer;
+use super::pointer::{Pointer, ours};
 use crate::cuda::context::PyContext;
 use crate::cuda::errors::logic;
 use crate::cuda::kept::{Keeper, Object};
@@ -96,7 +96,11 @@ impl Given {
         object: &Bound<'_, PyAny>,
         write: bool,
     ) -> PyResult<Self> {
-        let given = Self::device(op, object, write).or_else(|_| Self::host(op, object, write))?;
+        let given = match Self::device(op, object, write) {
+            // Nothing of the host is behind it.
+            Err(error) if ours(object).is_some() => return Err(error),
+            given => given.or_else(|_| Self::host(op, object, write))?,
+        };
         Ok(Self {
             kind: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
             ..given
@@ -107,7 +111,7 @@ impl Given {
         let ours = array
             .cast::<PyArray>()
             .map_err(|_| logic(format!("{op}: {} is no Array", array.get_type())))?;
-        let ours = ours.get().array()?;
+        let ours = ours.get().array(op)?;
         Ok(Self {
             kind: CUmemorytype::CU_MEMORYTYPE_ARRAY,
             address: ours.handle() as u64,

@@ -5,8 +5,11 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::prelude::*;
 use ulib_device::DeviceBytes;
 
-use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::cuda::errors::{IntoCudaResult, gone};
 use crate::detached::InHand;
+
+/// What starts a kernel, in messages.
+pub(crate) const LAUNCH: &str = "launch";
 
 /// Device memory until it is freed. Whoever works with it at that moment keeps it until then.
 pub(crate) struct Slot {
@@ -33,22 +36,34 @@ impl Slot {
         self.len
     }
 
-    /// The address, as long as the memory is not freed.
-    pub(crate) fn ptr(&self) -> PyResult<u64> {
-        match *self.lock() {
-            Some(_) => Ok(self.ptr),
-            None => Err(self.freed()),
-        }
+    /// The address, where the memory is not freed.
+    pub(crate) fn ptr(&self) -> Option<u64> {
+        self.lock().as_ref().map(|_| self.ptr)
     }
 
-    /// The memory, as long as it is not freed.
+    /// The address for a method of the class, as long as the memory is not freed.
+    pub(crate) fn ptr_in(&self, method: &str) -> PyResult<u64> {
+        self.ptr().ok_or_else(|| self.freed_in(method))
+    }
+
+    /// The memory as an argument of a kernel, as long as it is not freed.
     pub(crate) fn bytes(&self) -> PyResult<InHand<DeviceBytes>> {
-        self.lock().clone().ok_or_else(|| self.freed())
+        self.bytes_for(LAUNCH)
+    }
+
+    /// The memory for `op`, as long as it is not freed.
+    pub(crate) fn bytes_for(&self, op: &str) -> PyResult<InHand<DeviceBytes>> {
+        self.there().ok_or_else(|| gone(op, self.class, "freed"))
+    }
+
+    /// The memory for a method of the class, as long as it is not freed.
+    pub(crate) fn bytes_in(&self, method: &str) -> PyResult<InHand<DeviceBytes>> {
+        self.there().ok_or_else(|| self.freed_in(method))
     }
 
     /// Frees the memory. Work that is already queued on it runs first.
     pub(crate) fn free(&self, py: Python<'_>) -> PyResult<()> {
-        let bytes = self.lock().take().ok_or_else(|| self.freed())?;
+        let bytes = self.lock().take().ok_or_else(|| self.freed_in("free"))?;
         bytes.end(py).cuda()
     }
 
@@ -58,8 +73,13 @@ impl Slot {
         bytes.map_or(Ok(()), |bytes| bytes.end(py).cuda())
     }
 
-    fn freed(&self) -> PyErr {
-        logic(format!("{}: the memory has been freed", self.class))
+    fn there(&self) -> Option<InHand<DeviceBytes>> {
+        self.lock().clone()
+    }
+
+    /// The error of a method of the class that needs the memory.
+    pub(crate) fn freed_in(&self, method: &str) -> PyErr {
+        gone(&format!("{}.{method}", self.class), self.class, "freed")
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<InHand<DeviceBytes>>> {

@@ -32,9 +32,9 @@ impl PyArray {
         Self(Held::new(array))
     }
 
-    /// The array, as long as it is not freed.
-    pub(crate) fn array(&self) -> PyResult<InHand<Array>> {
-        self.0.get(CLASS)
+    /// The array for `op`, as long as it is not freed.
+    pub(crate) fn array(&self, op: &str) -> PyResult<InHand<Array>> {
+        self.0.get(op, CLASS)
     }
 }
 
@@ -107,24 +107,26 @@ impl PyArray {
 
     /// Width, height, format and number of channels.
     fn get_descriptor<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        described(py, self.array()?.descriptor(), false)
+        let array = self.array("Array.get_descriptor")?;
+        described(py, array.descriptor(), false)
     }
 
     /// The same with depth and flags.
     fn get_descriptor_3d<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        described(py, self.array()?.descriptor(), true)
+        let array = self.array("Array.get_descriptor_3d")?;
+        described(py, array.descriptor(), true)
     }
 
     /// The driver's ``CUarray``, as an integer.
     #[getter]
     fn handle(&self) -> PyResult<usize> {
-        Ok(self.array()?.handle() as usize)
+        Ok(self.array("Array.handle")?.handle() as usize)
     }
 
     /// Bytes of all texels.
     #[getter]
     fn nbytes(&self) -> PyResult<usize> {
-        self.array()?.descriptor().bytes().cuda()
+        self.array("Array.nbytes")?.descriptor().bytes().cuda()
     }
 
     /// Fills the array: with the bytes of anything contiguous that has a buffer, or of device memory, row after row and slice
@@ -139,7 +141,7 @@ impl PyArray {
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         const OP: &str = "Array.copy_from";
-        let (py, array) = (source.py(), self.array()?);
+        let (py, array) = (source.py(), self.array(OP)?);
         let pitch = pitches(OP, &array, pitch, height)?;
         let (on, whole) = (On::of(OP, stream)?, array.whole());
         let fill = |from: Source<'_>| -> Result<()> {
@@ -175,7 +177,7 @@ impl PyArray {
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         const OP: &str = "Array.copy_to";
-        let (py, array) = (dest.py(), self.array()?);
+        let (py, array) = (dest.py(), self.array(OP)?);
         let pitch = pitches(OP, &array, pitch, height)?;
         let (on, whole) = (On::of(OP, stream)?, array.whole());
         let read = |to: Target<'_>| -> Result<()> {
@@ -206,7 +208,7 @@ impl PyArray {
     }
 
     fn __repr__(&self) -> String {
-        let Ok(array) = self.array() else {
+        let Some(array) = self.0.there() else {
             return "<uLib.cuda.driver.Array, freed>".to_owned();
         };
         let own = array.descriptor();

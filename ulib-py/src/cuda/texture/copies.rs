@@ -31,7 +31,7 @@ fn row(
     array: (&str, &Bound<'_, PyAny>),
     index: Whole,
 ) -> PyResult<(InHand<Array>, [usize; 3])> {
-    let array = instance::<PyArray>(op, array.0, array.1)?.get().array()?;
+    let array = instance::<PyArray>(op, array.0, array.1)?.get().array(op)?;
     let own = array.descriptor();
     if own.rows() != 1 || own.slices() != 1 {
         return Err(logic(format!(

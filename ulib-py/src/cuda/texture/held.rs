@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 
-use crate::cuda::errors::{IntoCudaResult, logic};
+use crate::cuda::errors::{IntoCudaResult, gone};
 use crate::detached::{Ends, InHand};
 
 /// A value until it is freed. Whoever works with a clone of it at that moment keeps it until then.
@@ -15,14 +15,20 @@ impl<T: Ends + Sync> Held<T> {
         Self(Mutex::new(Some(InHand::new(value))))
     }
 
-    /// The value, as long as it is not freed.
-    pub(crate) fn get(&self, class: &str) -> PyResult<InHand<T>> {
-        self.lock().clone().ok_or_else(|| freed(class))
+    /// The value for `op`, as long as it is not freed.
+    pub(crate) fn get(&self, op: &str, class: &str) -> PyResult<InHand<T>> {
+        self.there().ok_or_else(|| gone(op, class, "freed"))
+    }
+
+    /// The value, where it is not freed.
+    pub(crate) fn there(&self) -> Option<InHand<T>> {
+        self.lock().clone()
     }
 
     /// Frees the value now. A second time is an error.
     pub(crate) fn free(&self, py: Python<'_>, class: &str) -> PyResult<()> {
-        let value = self.lock().take().ok_or_else(|| freed(class))?;
+        let value = self.lock().take();
+        let value = value.ok_or_else(|| gone(&format!("{class}.free"), class, "freed"))?;
         value.end(py).cuda()
     }
 
@@ -47,8 +53,4 @@ impl<T: Ends + Sync> Held<T> {
         // Held for a moment only, without waiting for anything.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn freed(class: &str) -> PyErr {
-    logic(format!("{class}: it has been freed"))
 }

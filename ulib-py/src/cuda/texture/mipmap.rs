@@ -21,9 +21,9 @@ pub(super) struct PyMipmappedArray(Held<MipmappedArray>);
 const CLASS: &str = "MipmappedArray";
 
 impl PyMipmappedArray {
-    /// The array, as long as it is not freed.
-    pub(super) fn array(&self) -> PyResult<InHand<MipmappedArray>> {
-        self.0.get(CLASS)
+    /// The array for `op`, as long as it is not freed.
+    pub(super) fn array(&self, op: &str) -> PyResult<InHand<MipmappedArray>> {
+        self.0.get(op, CLASS)
     }
 }
 
@@ -59,23 +59,25 @@ impl PyMipmappedArray {
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        Ok(self.array()?.levels().len())
+        Ok(self.array("MipmappedArray.__len__")?.levels().len())
     }
 
     /// One level; 0 is the largest.
     fn level(&self, index: Whole) -> PyResult<PyArray> {
-        let index = count("MipmappedArray.level", "index", index)?;
-        Ok(PyArray::of(self.array()?.level(index).cuda()?.clone()))
+        const OP: &str = "MipmappedArray.level";
+        let index = count(OP, "index", index)?;
+        Ok(PyArray::of(self.array(OP)?.level(index).cuda()?.clone()))
     }
 
     /// What the largest level looks like.
     fn get_descriptor_3d<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        described(py, self.array()?.descriptor(), true)
+        let array = self.array("MipmappedArray.get_descriptor_3d")?;
+        described(py, array.descriptor(), true)
     }
 
     /// The driver's ``CUmipmappedArray``, as an integer.
     #[getter]
     fn handle(&self) -> PyResult<usize> {
-        Ok(self.array()?.handle() as usize)
+        Ok(self.array("MipmappedArray.handle")?.handle() as usize)
     }
 }

@@ -23,6 +23,7 @@ use crate::args::{Int, attempted, caused, shown};
 use crate::cuda::arguments::Whole;
 use crate::cuda::errors::{IntoCudaResult, logic, to_cuda};
 use crate::cuda::kept::Object;
+use crate::cuda::memory::LAUNCH;
 use crate::cuda::memory::pointer::Pointer;
 use crate::detached::{Ends, InHand};
 
@@ -117,10 +118,14 @@ fn address_modes(given: Option<&Bound<'_, PyAny>>) -> PyResult<[AddressMode; 3]>
 }
 
 impl PyTexture {
-    /// The texture, as long as it is not freed.
+    /// The texture as an argument of a kernel, as long as it is not freed.
     pub(crate) fn texture(&self) -> PyResult<TextureObject> {
-        let texture = self.0.get(CLASS)?;
+        let texture = self.0.get(LAUNCH, CLASS)?;
         Ok(texture.object.clone())
+    }
+
+    fn handle_in(&self, op: &str) -> PyResult<u64> {
+        Ok(self.0.get(op, CLASS)?.object.handle())
     }
 
     fn source(
@@ -128,11 +133,14 @@ impl PyTexture {
         given: &Given,
     ) -> PyResult<(TextureSource, Option<Object>)> {
         if let Ok(array) = resource.cast::<PyArray>() {
-            return Ok((TextureSource::Array((*array.get().array()?).clone()), None));
+            return Ok((
+                TextureSource::Array((*array.get().array(CLASS)?).clone()),
+                None,
+            ));
         }
         if let Ok(array) = resource.cast::<PyMipmappedArray>() {
             return Ok((
-                TextureSource::Mipmaps((*array.get().array()?).clone()),
+                TextureSource::Mipmaps((*array.get().array(CLASS)?).clone()),
                 None,
             ));
         }
@@ -349,14 +357,14 @@ impl PyTexture {
     /// What kernels are given.
     #[getter]
     fn handle(&self) -> PyResult<u64> {
-        Ok(self.texture()?.handle())
+        self.handle_in("TextureObject.handle")
     }
 
     fn __int__(&self) -> PyResult<u64> {
-        self.handle()
+        self.handle_in("TextureObject.__int__")
     }
 
     fn __index__(&self) -> PyResult<u64> {
-        self.handle()
+        self.handle_in("TextureObject.__index__")
     }
 }

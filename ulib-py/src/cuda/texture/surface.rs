@@ -8,6 +8,7 @@ use super::array::PyArray;
 use super::held::Held;
 use crate::cuda::arguments::instance;
 use crate::cuda::errors::IntoCudaResult;
+use crate::cuda::memory::LAUNCH;
 
 /// A surface over an ``Array`` that was made with ``array3d_flags.SURFACE_LDST``, through which kernels read and write it: an
 /// argument for a parameter of type ``cudaSurfaceObject_t``, an integer of 64 bits.
@@ -19,9 +20,13 @@ pub(crate) struct PySurface(Held<SurfaceObject>);
 const CLASS: &str = "SurfaceObject";
 
 impl PySurface {
-    /// The surface, as long as it is not freed.
+    /// The surface as an argument of a kernel, as long as it is not freed.
     pub(crate) fn surface(&self) -> PyResult<SurfaceObject> {
-        Ok(SurfaceObject::clone(&*self.0.get(CLASS)?))
+        Ok(SurfaceObject::clone(&*self.0.get(LAUNCH, CLASS)?))
+    }
+
+    fn handle_in(&self, op: &str) -> PyResult<u64> {
+        Ok(self.0.get(op, CLASS)?.handle())
     }
 }
 
@@ -29,7 +34,8 @@ impl PySurface {
 impl PySurface {
     #[new]
     fn new(py: Python<'_>, array: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let array = instance::<PyArray>(CLASS, "array", array)?.get().array()?;
+        let array = instance::<PyArray>(CLASS, "array", array)?.get();
+        let array = array.array(CLASS)?;
         let made = py.detach(|| SurfaceObject::new(&array));
         Ok(Self(Held::new(made.cuda()?)))
     }
@@ -56,20 +62,21 @@ impl PySurface {
     /// What kernels are given.
     #[getter]
     fn handle(&self) -> PyResult<u64> {
-        Ok(self.0.get(CLASS)?.handle())
+        self.handle_in("SurfaceObject.handle")
     }
 
     fn __int__(&self) -> PyResult<u64> {
-        self.handle()
+        self.handle_in("SurfaceObject.__int__")
     }
 
     fn __index__(&self) -> PyResult<u64> {
-        self.handle()
+        self.handle_in("SurfaceObject.__index__")
     }
 
     /// The array that it writes.
     #[getter]
     fn array(&self) -> PyResult<PyArray> {
-        Ok(PyArray::of(self.0.get(CLASS)?.array().clone()))
+        let surface = self.0.get("SurfaceObject.array", CLASS)?;
+        Ok(PyArray::of(surface.array().clone()))
     }
 }
