@@ -1,5 +1,7 @@
 //! The one place where errors of the library become Python exceptions.
 
+use std::borrow::Cow;
+
 use pyo3::exceptions::{
     PyBufferError, PyIndexError, PyKeyboardInterrupt, PyMemoryError, PyOSError, PyOverflowError,
     PyRuntimeError, PyTypeError, PyValueError,
@@ -46,8 +48,60 @@ pyo3::create_exception!(
     "No room, on the device or the host: `needs` and `free` are byte counts."
 );
 
+/// What Python calls an operation of the library; what is several methods there, or a protocol, is said in words.
+fn name_in_python(op: &str) -> Option<Cow<'static, str>> {
+    Some(Cow::Borrowed(match op {
+        "can_use_device" => "CanUseDevice",
+        "device_overwrite" | "device_write" => "writing on the device",
+        "device_read" => "reading on the device",
+        "end_exports" => "EndExports",
+        "export" => "giving the device address",
+        "export_host" => "giving the host buffer",
+        "host_view" => "HostView",
+        "is_device_resident" => "IsDeviceResident",
+        "is_shared" => "IsShared",
+        "lease" => "DeviceView",
+        "location" => "GetDataLocation",
+        "preferred" => "GetPreferredDevice",
+        "read_at" => "reading an element",
+        "release_device" => "ReleaseDevice",
+        "set_preferred" => "SetPreferredDevice",
+        "try_clone" => "copying",
+        "update" => "Update",
+        "write_at" => "writing an element",
+        "Event::elapsed_ms" => "Event.time_since",
+        "Event::from_ipc" => "Event.from_ipc_handle",
+        "Event::is_done" => "Event.query",
+        "Linker::add" => "Linker.add_data",
+        "Linker::link" => "Linker.link_module",
+        "Managed" => "ManagedAllocation",
+        "Module::function" => "Module.get_function",
+        "Module::global" => "Module.get_global",
+        "Module::load" | "Module::load_image" | "Module::from_image" => "module_from_buffer",
+        "Stream::kind" => "Stream.flags",
+        "Stream::notify" => "Stream.add_callback",
+        "Stream::wait" => "Stream.wait_for_event",
+        _ => {
+            let (class, method) = op.split_once("::")?;
+            return Some(Cow::Owned(match method {
+                "new" => class.to_owned(),
+                _ => format!("{class}.{method}"),
+            }));
+        }
+    }))
+}
+
+/// The error with the name that Python has for its operation.
+pub(crate) fn named_in_python(error: Error) -> Error {
+    match error.op().and_then(name_in_python) {
+        Some(name) => error.of_op(name),
+        None => error,
+    }
+}
+
 /// The exception that fits an error, with its message and its structured fields.
 pub(crate) fn to_python(error: Error) -> PyErr {
+    let error = named_in_python(error);
     let message = shortened(&error.to_string());
     match error.kind() {
         ErrorKind::Shape | ErrorKind::Layout | ErrorKind::InvalidArgument => {

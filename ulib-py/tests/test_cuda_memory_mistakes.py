@@ -55,7 +55,7 @@ def test_ranges_of_managed_memory_are_named(gpu, method):
         (5, -1, "offset 5 and size -1 are"),
         (HUGE, HUGE, f"offset {HUGE} and size {HUGE} are"),
     ]:
-        with pytest.raises(cuda.LogicError, match=f"^{method}: {words} not within the 10 bytes"):
+        with pytest.raises(cuda.LogicError, match=f"^ManagedAllocation.{method}: {words} not within the 10 bytes"):
             call(first, offset=offset, size=size)
 
 

@@ -2,6 +2,8 @@
 
 import gc
 import io
+import pickle
+import re
 import sys
 
 import numpy as np
@@ -197,6 +199,39 @@ def test_host_view_excludes_other_access_with_an_error_at_once(image):
         view.__enter__()
     with pytest.raises(BufferError, match="closed"):
         memoryview(view)
+
+
+def test_what_excludes_each_other_is_named_as_in_python(image):
+    """No operation has the name of a function that only Rust has."""
+    acts = {
+        "reading an element": lambda: image.GetValue(0),
+        "writing an element": lambda: image.SetValue(0, 1),
+        "HostView": lambda: image.HostView(),
+        "SetPreferredDevice": lambda: image.SetPreferredDevice("Device"),
+        "Update": lambda: image.Update(),
+        "ReleaseDevice": lambda: image.ReleaseDevice(),
+    }
+    others = [
+        lambda: image.Fill(1),
+        lambda: image.SetDims(1, 1, 1),
+        lambda: image.Clear(),
+        lambda: image.CopyFrom(image),
+        lambda: memoryview(image),
+        lambda: image.GetValues(),
+        lambda: image.Count.HostView(),
+        lambda: image.__array_interface__,
+        lambda: image.__array__(),
+        lambda: image.__dlpack__(),
+        lambda: pickle.dumps(image),
+    ]
+    with image.HostView():
+        for name, act in acts.items():
+            with pytest.raises(BufferError, match=f"^{name}: not possible now"):
+                act()
+        for act in others:
+            with pytest.raises(BufferError) as raised:
+                act()
+            assert not re.search(r"\b[a-z]+_[a-z_]+:|::", str(raised.value)), raised.value
 
 
 def test_an_array_kept_from_a_host_view_is_read_only_and_harmless(image):

@@ -10,7 +10,7 @@ use ulib_core::{Error, ErrorKind};
 use ulib_device::sys::CUresult;
 
 use super::arguments::Whole;
-use crate::errors::{shortened, to_python, with_kind};
+use crate::errors::{named_in_python, shortened, to_python, with_kind};
 
 /// The classes by their names.
 #[derive(Clone, Copy)]
@@ -73,6 +73,7 @@ impl Class {
 
 /// The exception that fits an error, as PyCUDA's users expect it.
 pub(crate) fn to_cuda(error: Error) -> PyErr {
+    let error = named_in_python(error);
     let Some(class) = Class::of(error.kind()) else {
         return to_python(error);
     };

@@ -33,13 +33,14 @@ fn number(op: &str, what: &str, given: Whole) -> PyResult<u32> {
 
 fn map(
     py: Python<'_>,
+    op: &'static str,
     registered: &InHand<Registered>,
     stream: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<RegisteredMapping> {
-    let on = On::of("map", stream)?;
+    let on = On::of(op, stream)?;
     // OpenGL contexts belong to threads, and detaching does not change the thread.
     let mapping = py.detach(|| -> Result<Mapping> {
-        registered.map(on.stream("map", registered.device())?.as_ref())
+        registered.map(on.stream(op, registered.device())?.as_ref())
     });
     Ok(RegisteredMapping(Held::new(mapping.cuda()?)))
 }
@@ -70,11 +71,8 @@ impl RegisteredBuffer {
         py: Python<'_>,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<RegisteredMapping> {
-        map(
-            py,
-            &self.0.get("RegisteredBuffer.map", "RegisteredBuffer")?,
-            stream,
-        )
+        const OP: &str = "RegisteredBuffer.map";
+        map(py, OP, &self.0.get(OP, "RegisteredBuffer")?, stream)
     }
 
     /// Ends the registration.
@@ -118,11 +116,8 @@ impl RegisteredImage {
         py: Python<'_>,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<RegisteredMapping> {
-        map(
-            py,
-            &self.0.get("RegisteredImage.map", "RegisteredImage")?,
-            stream,
-        )
+        const OP: &str = "RegisteredImage.map";
+        map(py, OP, &self.0.get(OP, "RegisteredImage")?, stream)
     }
 
     /// Ends the registration.
@@ -160,11 +155,12 @@ impl RegisteredMapping {
     /// Gives it back to OpenGL, after what is in ``stream``, by default the one it was mapped in. A second time is a ``LogicError``.
     #[pyo3(signature = (stream=None))]
     fn unmap(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let mapping = self.mapping("RegisteredMapping.unmap")?;
+        const OP: &str = "RegisteredMapping.unmap";
+        let mapping = self.mapping(OP)?;
         let on = stream.filter(|stream| !stream.is_none());
-        let on = on.map(|stream| On::of("unmap", Some(stream))).transpose()?;
+        let on = on.map(|stream| On::of(OP, Some(stream))).transpose()?;
         py.detach(|| match on {
-            Some(on) => mapping.unmap_in(on.stream("unmap", mapping.device())?.as_ref()),
+            Some(on) => mapping.unmap_in(on.stream(OP, mapping.device())?.as_ref()),
             None => mapping.unmap(),
         })
         .cuda()?;

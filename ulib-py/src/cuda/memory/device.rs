@@ -66,15 +66,16 @@ impl DeviceAllocation {
         size: Whole,
         #[pyo3(from_py_with = whole)] offset: i128,
     ) -> PyResult<Bound<'py, PyMemoryView>> {
+        const OP: &str = "DeviceAllocation.as_buffer";
         let slot = &slf.get().slot;
         let (size, offset) = (
-            size_of("as_buffer", "size", size)?,
-            size_of("as_buffer", "offset", Int(offset))?,
+            size_of(OP, "size", size)?,
+            size_of(OP, "offset", Int(offset))?,
         );
         let bytes = slot.bytes_in("as_buffer")?;
         if offset.checked_add(size).is_none_or(|end| end > slot.len()) {
             return Err(logic(format!(
-                "as_buffer: {size} bytes at offset {offset} exceed the {} bytes of the allocation",
+                "{OP}: {size} bytes at offset {offset} exceed the {} bytes of the allocation",
                 slot.len()
             )));
         }

@@ -161,7 +161,7 @@ impl ManagedAllocation {
         mem_flags: Whole,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        const OP: &str = "attach";
+        const OP: &str = "ManagedAllocation.attach";
         let (memory, attachment) = (Self::memory(&slf, "attach")?, attachment(OP, mem_flags)?);
         let on = On::of(OP, stream)?;
         slf.py()
@@ -183,7 +183,7 @@ impl ManagedAllocation {
         #[pyo3(from_py_with = whole)] offset: i128,
         size: Option<Whole>,
     ) -> PyResult<()> {
-        const OP: &str = "prefetch";
+        const OP: &str = "ManagedAllocation.prefetch";
         let (memory, to, on) = (
             Self::memory(&slf, "prefetch")?,
             placement(OP, device)?,
@@ -209,7 +209,7 @@ impl ManagedAllocation {
         #[pyo3(from_py_with = whole)] offset: i128,
         size: Option<Whole>,
     ) -> PyResult<()> {
-        const OP: &str = "advise";
+        const OP: &str = "ManagedAllocation.advise";
         let (memory, at) = (Self::memory(&slf, "advise")?, placement(OP, device)?);
         let range = range(OP, offset, size, slf.len)?;
         let advice = match advice {

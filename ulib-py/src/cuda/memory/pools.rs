@@ -159,7 +159,7 @@ impl DeviceMemoryPool {
         size: Whole,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PooledDeviceAllocation> {
-        const OP: &str = "allocate";
+        const OP: &str = "DeviceMemoryPool.allocate";
         let size = size_of(OP, "size", size)?;
         let on = On::of(OP, stream)?;
         let pool = match self.pool.get() {
@@ -339,7 +339,7 @@ impl StreamMemoryPool {
         size: Whole,
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PooledDeviceAllocation> {
-        const OP: &str = "allocate";
+        const OP: &str = "StreamMemoryPool.allocate";
         let size = size_of(OP, "size", size)?;
         let pool = self.pool()?;
         let on = On::of(OP, stream)?;
