@@ -124,10 +124,9 @@ def check(image, table):
             print(f"the total of slice {x} is {found}, not {exact} up to {allowed}", file=sys.stderr)
             return 1
         equal += found == exact
-    print(
-        f"checked against exactly rounded sums: {equal} of {grid.shape[2]} totals have the same bits, "
-        "the others are within rounding"
-    )
+    count = grid.shape[2]
+    others = ", the others are within rounding" if equal < count else ""
+    print(f"checked against exactly rounded sums: {equal} of {count} totals have the same bits{others}")
     return 0
 
 
