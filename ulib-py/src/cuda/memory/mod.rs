@@ -22,6 +22,7 @@ mod query;
 mod sides;
 mod slot;
 pub(super) mod strided;
+mod strided_run;
 pub(super) mod transfer;
 
 use pyo3::prelude::*;

@@ -1,172 +1,21 @@
 //! `Memcpy2D`, `Memcpy3D` and `Memcpy3DPeer`: copies of rows and slices, between anything.
-#![allow(unsafe_code, reason = "addresses are the program's own")]
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 use pyo3::{PyTraverseError, PyVisit};
-use ulib_core::Result;
-use ulib_device::copy::{Extent, raw};
-use ulib_device::{Access, Stream};
 
-use super::on::On;
-use super::pointer::Pointer;
 use super::sides::{Description, Given, Side};
-use super::{pending, transfer};
+use super::strided_run::{Form, lock, run};
 use crate::cuda::arguments::{Whole, instance};
-use crate::cuda::current;
-use crate::cuda::errors::{IntoCudaResult, fitting};
-use crate::cuda::kept::in_graph;
+use crate::cuda::errors::fitting;
 
 /// Adds the classes of this file to `uLib.cuda._native_blocks`.
 pub(in crate::cuda) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Memcpy2D>()?;
     module.add_class::<Memcpy3D>()?;
     module.add_class::<Memcpy3DPeer>()
-}
-
-/// Which of the driver's copies it is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Rows { aligned: bool },
-    Slices,
-    Peer,
-}
-
-impl Form {
-    /// The class that is called.
-    fn op(self) -> &'static str {
-        match self {
-            Self::Rows { .. } => "Memcpy2D",
-            Self::Slices => "Memcpy3D",
-            Self::Peer => "Memcpy3DPeer",
-        }
-    }
-}
-
-/// Does the copy: now, or on a stream.
-fn run(
-    py: Python<'_>,
-    state: &Mutex<Description>,
-    form: Form,
-    stream: Option<&Bound<'_, PyAny>>,
-) -> PyResult<()> {
-    let op = form.op();
-    let on = On::of(op, stream)?;
-    let waits = stream.is_none();
-    let (mut call, extent, [touches_host, from_device], src, dst, devices, keepers, arrays) = {
-        let description = lock(state);
-        let (from, to) = (&description.src, &description.dst);
-        let mut extent = description.extent;
-        if matches!(form, Form::Rows { .. }) {
-            extent.depth = 1;
-        }
-        if extent.width == 0 || extent.height == 0 || extent.depth == 0 {
-            return Ok(());
-        }
-        from.check(op, "the source", extent)?;
-        to.check(op, "the destination", extent)?;
-        let call = Call {
-            from: from.told,
-            to: to.told,
-            contexts: [0, 0],
-            form,
-        };
-        let places = [from.is_host() || to.is_host(), from.pointer().is_some()];
-        let pointer = |side: &Side| side.pointer().map_or_else(Pointer::none, Pointer::again);
-        let keepers = [from.keeper(), to.keeper()];
-        (
-            call,
-            extent,
-            places,
-            pointer(from),
-            pointer(to),
-            [from.device(), to.device()],
-            keepers,
-            [(from.array(), Access::Read), (to.array(), Access::Write)],
-        )
-    };
-    let after = py
-        .detach(|| {
-            let [here, there] = devices.map(|device| device.map_or_else(current::device, Ok));
-            let (here, there) = (here?, there?);
-            if form == Form::Peer {
-                call.contexts = [here.primary_context()?, there.primary_context()?];
-            }
-            let device = if from_device { here } else { there };
-            let stream = on.stream(op, &device)?;
-            for keeper in keepers.iter().flatten() {
-                in_graph(&stream, || keeper.clone())?;
-            }
-            for (array, access) in &arrays {
-                if let Some(array) = array {
-                    array.queue_on(&stream, *access, || Ok(()))?;
-                }
-            }
-            let queue =
-                |piece| transfer::queue_from(&dst, &src, &stream, || call.queue(piece, &stream));
-            if waits && touches_host {
-                raw::in_pieces(&stream, extent.bytes(), extent.pieces(), queue)?;
-                return Ok(pending::Mark::Done);
-            }
-            queue(([0, 0], extent))?;
-            if waits {
-                stream.synchronize()?;
-                return Ok(pending::Mark::Done);
-            }
-            pending::mark(&stream)
-        })
-        .map_err(|error| transfer::of_op(error, op))
-        .cuda()?;
-    for keeper in keepers.into_iter().flatten() {
-        pending::keep(py, after.clone(), keeper);
-    }
-    Ok(())
-}
-
-/// A copy as the driver is told of it.
-struct Call {
-    from: raw::Side,
-    to: raw::Side,
-    contexts: [usize; 2],
-    form: Form,
-}
-
-impl Call {
-    /// Puts a part of the copy that begins at a row and a slice into the stream.
-    fn queue(&self, ([row, slice], extent): ([usize; 2], Extent), stream: &Stream) -> Result<()> {
-        let forward = |side: raw::Side| {
-            let [x, y, z] = side.origin;
-            raw::Side {
-                origin: [x, y + row, z + slice],
-                ..side
-            }
-        };
-        let (to, from) = (forward(self.to), forward(self.from));
-        // SAFETY: host bytes and arrays were checked and are kept until the copy has run; device memory of ours was checked, and
-        // outlives the work that is queued on it; other addresses the driver checks. Contexts are primary ones.
-        unsafe {
-            match self.form {
-                Form::Rows { aligned: true } => {
-                    raw::copy_2d(&raw::rows(&to, &from, extent), stream)
-                }
-                Form::Rows { aligned: false } => {
-                    raw::copy_2d_unaligned(&raw::rows(&to, &from, extent), stream.device())
-                }
-                Form::Slices => raw::copy_3d(&raw::slices(&to, &from, extent), stream),
-                Form::Peer => {
-                    let (to, from) = ((&to, self.contexts[1]), (&from, self.contexts[0]));
-                    raw::copy_3d_peer(&raw::slices_of_peers(to, from, extent), stream)
-                }
-            }
-        }
-    }
-}
-
-fn lock(state: &Mutex<Description>) -> MutexGuard<'_, Description> {
-    // Held for a moment only, without waiting for anything.
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Puts what a setter was given on one side. What was there is dropped when nothing is locked.
