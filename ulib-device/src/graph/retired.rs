@@ -56,7 +56,8 @@ pub fn keeps_some() -> bool {
 /// Lets go what graphs no longer need, and whose last launches are done by now. Does not wait. Changing and closing graphs
 /// and allocating device memory do it as well.
 pub fn let_go() {
-    if forked() || !SOME.swap(false, Ordering::Acquire) {
+    // A plain load comes first: this is asked at every allocation.
+    if !SOME.load(Ordering::Relaxed) || forked() || !SOME.swap(false, Ordering::Acquire) {
         return;
     }
     // Taken out, since the driver is asked, and what goes may do anything.

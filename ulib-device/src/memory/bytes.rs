@@ -96,8 +96,8 @@ impl DeviceBytes {
                 format!("a stream of device {of_resource}, whose memory is asked for"),
             ));
         }
-        kept::retry();
         if len == 0 {
+            kept::retry();
             return Ok(Self::with_owner(
                 0,
                 0,
@@ -107,7 +107,7 @@ impl DeviceBytes {
             ));
         }
         Driver::ready()?;
-        // What operations have left behind, or pools keep, may be what is missing.
+        // What operations have left behind, or pools keep, may be what is missing, and what could not be given up before.
         let fresh = with_room(stream.device(), || resource.allocate_fresh(len, stream))?;
         Ok(Self::owned(resource, stream, fresh, len))
     }
