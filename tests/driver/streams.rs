@@ -29,6 +29,38 @@ fn clones_are_one_queue_and_the_last_one_ends_it() {
     assert!(session.live().is_empty());
 }
 
+/// Also where several let go in one moment: one of them has what destroys the stream.
+#[test]
+fn one_of_all_who_let_go_of_a_stream_is_the_last() {
+    let Some(session) = common::fake_only() else {
+        return;
+    };
+    for round in 0..200 {
+        let stream = Stream::new(&device()).unwrap();
+        let clones = vec![stream; 3];
+        let start = std::sync::Barrier::new(clones.len());
+        let let_go = |clone: Stream| {
+            start.wait();
+            clone.into_last()
+        };
+        let lasts: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = clones
+                .into_iter()
+                .map(|clone| scope.spawn(|| let_go(clone)))
+                .collect();
+            threads
+                .into_iter()
+                .filter_map(|thread| thread.join().unwrap())
+                .collect()
+        });
+        assert_eq!(lasts.len(), 1);
+        assert_eq!(session.count("cuStreamDestroy_v2"), round);
+        drop(lasts);
+        assert_eq!(session.count("cuStreamDestroy_v2"), round + 1);
+    }
+    assert!(session.live().is_empty());
+}
+
 #[test]
 fn identities() {
     let Some(_session) = common::fake_only() else {

@@ -278,6 +278,12 @@ impl Stream {
         Arc::strong_count(&self.0) > 1
     }
 
+    /// Lets go of it. Where no clone is left, the answer destroys the stream when it is dropped, after a call of the driver.
+    #[must_use]
+    pub fn into_last(self) -> Option<impl Send + use<>> {
+        Arc::into_inner(self.0)
+    }
+
     /// Whether it is the default stream that waits for others and lets them wait.
     pub(crate) fn is_legacy(&self) -> bool {
         matches!(self.0.raw, 0 | LEGACY)

@@ -56,6 +56,15 @@ pub(crate) trait Ends: Send + Sized {
         drop(self);
         Ok(())
     }
+
+    /// Drops it, detached where that may wait.
+    fn let_go(mut self) {
+        if self.ends_at_once() {
+            drop(self);
+        } else {
+            drop_detached(self);
+        }
+    }
 }
 
 /// Types that end by `close`.
@@ -79,8 +88,11 @@ impl Ends for Module {}
 impl Ends for Box<dyn Any + Send> {}
 
 impl Ends for Stream {
-    fn ends_at_once(&mut self) -> bool {
-        self.is_shared()
+    fn let_go(self) {
+        // Others may let go of it in this moment: one of all is the last.
+        if let Some(last) = self.into_last() {
+            drop_detached(last);
+        }
     }
 }
 
@@ -91,15 +103,6 @@ impl Ends for DeviceBytes {
 
     fn end(self) -> Result<()> {
         self.close()
-    }
-}
-
-/// Drops a value, detached where that may wait.
-fn let_go<T: Ends>(mut value: T) {
-    if value.ends_at_once() {
-        drop(value);
-    } else {
-        drop_detached(value);
     }
 }
 
@@ -143,7 +146,7 @@ impl<T: Ends> Deref for Detached<T> {
 impl<T: Ends> Drop for Detached<T> {
     fn drop(&mut self) {
         // SAFETY: this is the only place that takes the value out, and nothing uses it afterwards.
-        let_go(unsafe { ManuallyDrop::take(&mut self.0) });
+        unsafe { ManuallyDrop::take(&mut self.0) }.let_go();
     }
 }
 
@@ -205,7 +208,7 @@ impl<T: Ends + Sync> Drop for InHand<T> {
         // SAFETY: this is the only place that takes it out but for `into_shared`, after which this does not run.
         let shared = unsafe { ManuallyDrop::take(&mut self.0) };
         if let Some(value) = Arc::into_inner(shared) {
-            let_go(value);
+            value.let_go();
         }
     }
 }
