@@ -1,5 +1,7 @@
 """What a call says that needs an object which has been freed, closed, unmapped or unregistered: the call and the object."""
 
+import re
+
 import numpy as np
 import pytest
 import uLib.cuda.driver as cuda
@@ -14,6 +16,9 @@ PTX = """.version 7.0
     ret;
 }
 """
+
+
+ARGUMENT = "parameter #1 (0-based) of kernel fakecuda_parameters"
 
 
 def launch(given):
@@ -72,8 +77,8 @@ MEMORY = [
     ("GPUArray", array_over),
     ("TextureReference.set_address", lambda memory: cuda.TextureReference().set_address(memory, 64)),
     ("TextureObject", lambda memory: cuda.TextureObject(memory, format=cuda.array_format.FLOAT)),
-    ("launch", launch),
-    ("launch", prepared),
+    (ARGUMENT, launch),
+    (ARGUMENT, prepared),
 ]
 
 ARRAY = [
@@ -102,7 +107,7 @@ NUMBER = [
     ("{}.__int__", int),
     ("{}.__index__", lambda object: object.__index__()),
     ("{}.free", lambda object: object.free()),
-    ("launch", launch),
+    (ARGUMENT, launch),
 ]
 
 STREAM = [
@@ -264,5 +269,5 @@ def test_arrays_over_freed_memory_name_it(fake):
             with pytest.raises(cuda.LogicError) as raised:
                 use()
             assert str(raised.value) == f"{op}: the DeviceAllocation has been freed"
-    with pytest.raises(cuda.LogicError, match="^launch: the DeviceAllocation has been freed$"):
+    with pytest.raises(cuda.LogicError, match=rf"^{re.escape(ARGUMENT)}: the DeviceAllocation has been freed$"):
         launch(array)

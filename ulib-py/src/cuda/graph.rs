@@ -15,7 +15,7 @@ use super::errors::{IntoCudaResult, fitting, gone, logic};
 use super::kept::{Entries, Keeper, KeptObjects, Object, Registered, Token};
 use super::memory::on::On;
 use super::memory::pending;
-use super::module::calls::{extents, shared_bytes};
+use super::module::config::{extents, shared_bytes};
 use super::module::function::Function;
 use super::stream::PyStream;
 use crate::args::{Int, whole};

@@ -20,14 +20,12 @@ pub(super) mod pointer;
 mod pools;
 mod query;
 mod sides;
-mod slot;
+pub(super) mod slot;
 pub(super) mod strided;
 mod strided_run;
 pub(super) mod transfer;
 
 use pyo3::prelude::*;
-
-pub(super) use slot::LAUNCH;
 
 /// Adds the classes and functions of this folder to `uLib.cuda._native_memory`, but for the copies of rows and slices ([`strided`]).
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -12,7 +12,7 @@ use super::buffer::HostBytes;
 use super::device::DeviceAllocation;
 use super::ipc::IPCMemoryHandle;
 use super::pools::PooledDeviceAllocation;
-use super::slot::{LAUNCH, Slot};
+use super::slot::Slot;
 use crate::args::{Int, attempted, attribute, caused, shown};
 use crate::cuda::current;
 use crate::cuda::errors::{logic, to_cuda};
@@ -296,20 +296,20 @@ pub(crate) fn ours<'a>(object: &'a Bound<'_, PyAny>) -> Option<&'a Slot> {
     None
 }
 
-/// [`allocation_for`] an argument of a kernel.
-pub(crate) fn allocation_of(object: &Bound<'_, PyAny>) -> PyResult<Option<InHand<DeviceBytes>>> {
-    allocation_for(LAUNCH, object)
+/// The allocation of this package in which an array of ours lies, wherever in there it begins.
+pub(crate) fn allocation_of<'py>(
+    object: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    object.getattr_opt(intern!(object.py(), "_allocation"))
 }
 
-/// The allocation of this package in which an array of ours lies, wherever in there it begins.
+/// The memory of that allocation for `op`.
 pub(crate) fn allocation_for(
     op: &str,
     object: &Bound<'_, PyAny>,
 ) -> PyResult<Option<InHand<DeviceBytes>>> {
-    let Some(found) = object.getattr_opt(intern!(object.py(), "_allocation"))? else {
-        return Ok(None);
-    };
-    let slot = ours(&found);
+    let found = allocation_of(object)?;
+    let slot = found.as_ref().and_then(ours);
     slot.map(|slot| slot.bytes_for(op)).transpose()
 }
 

@@ -8,9 +8,6 @@ use ulib_device::DeviceBytes;
 use crate::cuda::errors::{IntoCudaResult, gone};
 use crate::detached::InHand;
 
-/// What starts a kernel, in messages.
-pub(crate) const LAUNCH: &str = "launch";
-
 /// Device memory until it is freed. Whoever works with it at that moment keeps it until then.
 pub(crate) struct Slot {
     /// The name of the allocation's class, for messages.
@@ -46,11 +43,6 @@ impl Slot {
         self.ptr().ok_or_else(|| self.freed_in(method))
     }
 
-    /// The memory as an argument of a kernel, as long as it is not freed.
-    pub(crate) fn bytes(&self) -> PyResult<InHand<DeviceBytes>> {
-        self.bytes_for(LAUNCH)
-    }
-
     /// The memory for `op`, as long as it is not freed.
     pub(crate) fn bytes_for(&self, op: &str) -> PyResult<InHand<DeviceBytes>> {
         self.there().ok_or_else(|| gone(op, self.class, "freed"))
@@ -73,7 +65,8 @@ impl Slot {
         bytes.map_or(Ok(()), |bytes| bytes.end(py).cuda())
     }
 
-    fn there(&self) -> Option<InHand<DeviceBytes>> {
+    /// The memory, where it is not freed.
+    pub(crate) fn there(&self) -> Option<InHand<DeviceBytes>> {
         self.lock().clone()
     }
 

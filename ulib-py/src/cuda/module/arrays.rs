@@ -10,7 +10,8 @@ use ulib_device::module::ParameterKind;
 use super::values::{Needs, Place};
 use crate::args::{Int, attribute, caused};
 use crate::cuda::errors::{IntoCudaResult, logic};
-use crate::cuda::memory::pointer::{Pointer, allocation_of};
+use crate::cuda::memory::pointer::{Pointer, allocation_of, ours};
+use crate::cuda::memory::slot::Slot;
 use crate::interop::described::{Described, Reader};
 use crate::interop::dlpack;
 
@@ -132,7 +133,12 @@ pub(super) fn push_address(
                 logic(format!("{named}: gpudata is {number}, which is no address"))
             })?;
             arguments.push(&address.to_ne_bytes());
-            needs.owners.extend(allocation_of(object)?);
+            let allocation = allocation_of(object)?;
+            if let Some(allocation) = &allocation
+                && let Some(slot) = ours(allocation)
+            {
+                needs.owners.push(place.memory(allocation, slot)?);
+            }
             return place.check_address(object);
         }
         return push_memory(place, &data, arguments, needs);
@@ -169,6 +175,20 @@ fn lent(place: &Place<'_>, object: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
     })
 }
 
+/// An allocation of ours.
+pub(super) fn push_ours(
+    place: &Place<'_>,
+    object: &Bound<'_, PyAny>,
+    slot: &Slot,
+    arguments: &mut Arguments,
+    needs: &mut Needs,
+) -> PyResult<()> {
+    let bytes = place.memory(object, slot)?;
+    arguments.push(&bytes.ptr().to_ne_bytes());
+    needs.owners.push(bytes);
+    place.check_address(object)
+}
+
 /// What stands for device memory, and nothing else.
 pub(super) fn push_memory(
     place: &Place<'_>,
@@ -176,6 +196,9 @@ pub(super) fn push_memory(
     arguments: &mut Arguments,
     needs: &mut Needs,
 ) -> PyResult<()> {
+    if let Some(slot) = ours(object) {
+        return push_ours(place, object, slot, arguments, needs);
+    }
     let pointer = Pointer::of("launch", "an argument", object)?;
     arguments.push(&pointer.address().to_ne_bytes());
     if let Some(owner) = pointer.owner() {

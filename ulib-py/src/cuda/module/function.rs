@@ -12,7 +12,8 @@ use ulib_device::launch::Shape;
 use ulib_device::module::Parameter;
 use ulib_device::sys::{CUfunc_cache, CUfunction_attribute};
 
-use super::calls::{Call, Said, check_reference, extents, references_in};
+use super::calls::{check_reference, references_in};
+use super::config::{Call, Usual, extents};
 use super::modules::{References, bytes_of};
 use super::prepared::{Prepared, PreparedTime};
 use crate::args::{Int, caused, shown};
@@ -51,18 +52,6 @@ pub(crate) struct Function {
     usual: Mutex<Usual>,
     /// Texture and surface references of its module, which are used where something is bound to them.
     pub(super) of_module: Py<References>,
-}
-
-/// What calls need not say, under one lock: each costs as much as a good part of a launch.
-#[derive(Default)]
-pub(super) struct Usual {
-    pub(super) prepared: Option<Py<Prepared>>,
-    /// Texture and surface references that every call uses.
-    pub(super) references: Vec<Py<PyAny>>,
-    /// The block of calls that say none.
-    pub(super) block: Option<[u32; 3]>,
-    pub(super) last_grid: Said,
-    pub(super) last_block: Said,
 }
 
 impl Function {

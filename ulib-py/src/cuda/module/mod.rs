@@ -1,11 +1,13 @@
 //! Programs of `uLib.cuda.driver`: modules, the linker, functions and their launches, the compiler.
 //!
-//! Reading order: [`modules`] and [`linker`], [`function`] (a kernel), [`calls`] (its launches), [`values`] (an argument as bytes:
-//! [`numbers`], [`arrays`]), [`prepared`] (calls whose types were said before), [`compile`].
+//! Reading order: [`modules`] and [`linker`], [`function`] (a kernel), [`config`] (what a call says besides its values),
+//! [`calls`] (the launches), [`values`] (an argument as bytes: [`numbers`], [`arrays`]), [`prepared`] (calls whose types were said
+//! before), [`compile`].
 
 mod arrays;
-pub(crate) mod calls;
+mod calls;
 mod compile;
+pub(crate) mod config;
 pub(crate) mod function;
 mod linker;
 mod modules;

@@ -104,7 +104,7 @@ fn push_float(
     object: &Bound<'_, PyAny>,
     arguments: &mut Arguments,
 ) -> PyResult<()> {
-    if place.parameter.is_some() && !place.kind().takes(ParameterKind::Float)
+    if place.takes.is_some() && !place.kind().takes(ParameterKind::Float)
         || place.kind() == ParameterKind::Struct
     {
         return Err(place.unfit(object));
@@ -146,7 +146,7 @@ fn push_bool(
     if place.kind() == ParameterKind::Float {
         return push_real(place, object, f64::from(value), arguments);
     }
-    let size = match place.parameter {
+    let size = match place.takes {
         Some(_) => size_of_integer(place, object)?,
         None => 1,
     };

@@ -13,11 +13,12 @@ use ulib_device::module::{Parameter, ParameterKind};
 use ulib_device::texture::{SurfaceObject, TextureObject};
 use ulib_device::{DeviceBytes, Function, Stream};
 
-use super::arrays::{push_address, push_array, push_bytes, push_memory};
+use super::arrays::{push_address, push_array, push_bytes, push_memory, push_ours};
 use super::numbers::{push_scalar, python_number, subclass};
 use super::numpy::Numpy;
-use crate::cuda::errors::logic;
+use crate::cuda::errors::{gone, logic};
 use crate::cuda::memory::pointer::ours;
+use crate::cuda::memory::slot::Slot;
 use crate::cuda::texture::{PySurface, PyTexture};
 use crate::detached::{Ends, InHand};
 use crate::interop::dlpack;
@@ -80,29 +81,46 @@ pub(super) struct Place<'a> {
     pub(super) index: usize,
     pub(super) kernel: &'a str,
     /// What the kernel takes there, where that is known.
-    pub(super) parameter: Option<&'a Parameter>,
+    pub(super) takes: Option<&'a Parameter>,
 }
 
 impl Place<'_> {
     /// The bytes that the kernel takes.
     pub(super) fn size(&self) -> Option<usize> {
-        self.parameter.map(|parameter| parameter.size)
+        self.takes.map(|parameter| parameter.size)
     }
 
     /// What the kernel takes.
     pub(super) fn kind(&self) -> ParameterKind {
-        self.parameter
+        self.takes
             .map_or(ParameterKind::Unknown, |parameter| parameter.kind)
+    }
+
+    /// The parameter.
+    fn parameter(&self) -> String {
+        format!(
+            "parameter #{} (0-based) of kernel {}",
+            self.index, self.kernel
+        )
     }
 
     /// The parameter and what is given for it.
     pub(super) fn named(&self, object: &Bound<'_, PyAny>) -> String {
-        format!(
-            "parameter #{} (0-based) of kernel {}, {}",
-            self.index,
-            self.kernel,
-            class_of(object)
-        )
+        format!("{}, {}", self.parameter(), class_of(object))
+    }
+
+    /// The memory of an allocation of ours.
+    pub(super) fn memory(
+        &self,
+        object: &Bound<'_, PyAny>,
+        slot: &Slot,
+    ) -> PyResult<InHand<DeviceBytes>> {
+        slot.there().ok_or_else(|| self.freed(object))
+    }
+
+    /// The error of an object that has been freed.
+    fn freed(&self, object: &Bound<'_, PyAny>) -> PyErr {
+        gone(&self.parameter(), &class_of(object), "freed")
     }
 
     pub(super) fn refused(&self, object: &Bound<'_, PyAny>, why: &str) -> PyErr {
@@ -136,7 +154,7 @@ impl Place<'_> {
         kind: ParameterKind,
         bytes: usize,
     ) -> PyResult<()> {
-        let Some(parameter) = self.parameter else {
+        let Some(parameter) = self.takes else {
             return Ok(());
         };
         if parameter.size != bytes {
@@ -200,7 +218,7 @@ pub(super) fn pack(
         let place = Place {
             index,
             kernel: function.name(),
-            parameter: parameters.and_then(|parameters| parameters.get(index)),
+            takes: parameters.and_then(|parameters| parameters.get(index)),
         };
         push(&place, &object, arguments, needs)?;
     }
@@ -218,19 +236,18 @@ fn push(
         return done;
     }
     if let Some(slot) = ours(object) {
-        let bytes = slot.bytes()?;
-        arguments.push(&bytes.ptr().to_ne_bytes());
-        needs.owners.push(bytes);
-        return place.check_address(object);
+        return push_ours(place, object, slot, arguments, needs);
     }
     if let Ok(texture) = object.cast::<PyTexture>() {
-        let texture = texture.get().texture()?;
+        let texture = texture.get().texture();
+        let texture = texture.ok_or_else(|| place.freed(object))?;
         arguments.push(&texture.handle_for_queue().to_ne_bytes());
         needs.textures.push(texture);
         return place.check_address(object);
     }
     if let Ok(surface) = object.cast::<PySurface>() {
-        let surface = surface.get().surface()?;
+        let surface = surface.get().surface();
+        let surface = surface.ok_or_else(|| place.freed(object))?;
         arguments.push(&surface.handle_for_queue().to_ne_bytes());
         needs.surfaces.push(surface);
         return place.check_address(object);

@@ -23,7 +23,6 @@ use crate::args::{Int, attempted, caused, shown};
 use crate::cuda::arguments::Whole;
 use crate::cuda::errors::{IntoCudaResult, logic, to_cuda};
 use crate::cuda::kept::Object;
-use crate::cuda::memory::LAUNCH;
 use crate::cuda::memory::pointer::Pointer;
 use crate::detached::{Ends, InHand};
 
@@ -119,9 +118,8 @@ fn address_modes(given: Option<&Bound<'_, PyAny>>) -> PyResult<[AddressMode; 3]>
 
 impl PyTexture {
     /// The texture as an argument of a kernel, as long as it is not freed.
-    pub(crate) fn texture(&self) -> PyResult<TextureObject> {
-        let texture = self.0.get(LAUNCH, CLASS)?;
-        Ok(texture.object.clone())
+    pub(crate) fn texture(&self) -> Option<TextureObject> {
+        Some(self.0.there()?.object.clone())
     }
 
     fn handle_in(&self, op: &str) -> PyResult<u64> {

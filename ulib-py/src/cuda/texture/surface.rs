@@ -8,7 +8,6 @@ use super::array::PyArray;
 use super::held::Held;
 use crate::cuda::arguments::instance;
 use crate::cuda::errors::IntoCudaResult;
-use crate::cuda::memory::LAUNCH;
 
 /// A surface over an ``Array`` that was made with ``array3d_flags.SURFACE_LDST``, through which kernels read and write it: an
 /// argument for a parameter of type ``cudaSurfaceObject_t``, an integer of 64 bits.
@@ -21,8 +20,8 @@ const CLASS: &str = "SurfaceObject";
 
 impl PySurface {
     /// The surface as an argument of a kernel, as long as it is not freed.
-    pub(crate) fn surface(&self) -> PyResult<SurfaceObject> {
-        Ok(SurfaceObject::clone(&*self.0.get(LAUNCH, CLASS)?))
+    pub(crate) fn surface(&self) -> Option<SurfaceObject> {
+        Some(SurfaceObject::clone(&*self.0.there()?))
     }
 
     fn handle_in(&self, op: &str) -> PyResult<u64> {
