@@ -44,7 +44,7 @@ impl Function {
         args: &Bound<'_, PyTuple>,
         time_kernel: bool,
     ) -> PyResult<Option<f64>> {
-        let (called, shape, stream) = (call.of(py, self)?, call.shape, call.stream);
+        let (called, shape, stream) = (call.called(py, self)?, call.shape, call.stream);
         let config = called.config;
         let (mut arguments, mut needs) = (Arguments::new(), Detached::new(Needs::default()));
         let parameters = self.declared(py)?;
@@ -142,7 +142,7 @@ impl Function {
         call: &Call<'_, '_>,
         values: &Bound<'_, PyTuple>,
     ) -> PyResult<()> {
-        let called = call.of(py, self)?;
+        let called = call.called(py, self)?;
         let prepared = called.prepared.as_ref().ok_or_else(|| {
             logic(format!(
                 "kernel {}: prepare was not called",
@@ -173,7 +173,7 @@ impl Function {
         packed: &[u8],
     ) -> PyResult<()> {
         let name = self.function.name();
-        let called = call.of(py, self)?;
+        let called = call.called(py, self)?;
         let parameters = self.declared(py)?.ok_or_else(|| {
             logic(format!(
                 "kernel {name}: where its parameters lie is not known for this program and driver"

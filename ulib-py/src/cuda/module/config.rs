@@ -56,7 +56,7 @@ pub(super) struct Called<'py> {
 
 impl<'py> Call<'_, 'py> {
     /// What the call says, and what it need not say.
-    pub(super) fn of(&self, py: Python<'py>, function: &Function) -> PyResult<Called<'py>> {
+    pub(super) fn called(&self, py: Python<'py>, function: &Function) -> PyResult<Called<'py>> {
         let usual = function.usual();
         let known_grid = usual.last_grid.sizes(self.grid);
         let known_block = usual.last_block.sizes(self.block);
