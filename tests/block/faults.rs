@@ -2,9 +2,7 @@
 
 use crate::common;
 use crate::program::{Machine, PROGRAM};
-use crate::support::{
-    DEVICE, Outsider, device, in_child, kernel_fill, numbers, on_device, on_host, values,
-};
+use crate::support::{DEVICE, Outsider, device, kernel_fill, numbers, on_device, on_host, values};
 use fakecuda::Session;
 use ulib_core::{Error, ErrorKind, PreferredDevice, Residency};
 use ulib_device::block::Released;
@@ -123,7 +121,7 @@ fn every_call_fails_once_with_a_code_nobody_knows() {
 /// In a process of its own: memory that work may still use, as far as can be told, is kept for good.
 #[test]
 fn from_every_call_on_all_fail() {
-    in_child("faults::from_every_call_on_all_fail", &[], || {
+    common::alone("faults::from_every_call_on_all_fail", &[], || {
         every_call_fails(719, Times::FromThenOn);
     });
 }
@@ -241,7 +239,7 @@ fn a_failed_write_through_in_a_destructor_is_recorded() {
 /// In a process of its own: a device that was described once needs no description again.
 #[test]
 fn a_device_that_cannot_be_described_is_the_reason_in_the_drivers_words() {
-    in_child(
+    common::alone(
         "faults::a_device_that_cannot_be_described_is_the_reason_in_the_drivers_words",
         &[],
         || {
@@ -259,7 +257,7 @@ fn a_device_that_cannot_be_described_is_the_reason_in_the_drivers_words() {
 /// In a process of its own: a context is made once.
 #[test]
 fn a_context_that_cannot_be_made_leaves_operations_to_the_host() {
-    in_child(
+    common::alone(
         "faults::a_context_that_cannot_be_made_leaves_operations_to_the_host",
         &[],
         || {

@@ -3,9 +3,7 @@
 #![allow(unsafe_code, reason = "forks")]
 
 use crate::common;
-use crate::support::{
-    DEVICE, HOST, in_child, kernel_fill, numbers, on_device, on_host, set, values,
-};
+use crate::support::{DEVICE, HOST, kernel_fill, numbers, on_device, on_host, set, values};
 use ulib_core::{ErrorKind, Residency};
 use ulib_device::block::Block;
 use ulib_device::{Stream, driver};
@@ -41,7 +39,7 @@ fn in_fork(work: impl FnOnce()) {
 
 #[test]
 fn before_the_driver_was_used_the_child_is_an_ordinary_process() {
-    in_child(
+    common::alone(
         "forks::before_the_driver_was_used_the_child_is_an_ordinary_process",
         &[],
         || {
@@ -59,7 +57,7 @@ fn before_the_driver_was_used_the_child_is_an_ordinary_process() {
 
 #[test]
 fn after_the_driver_was_used_host_data_works_and_device_data_is_an_error() {
-    in_child(
+    common::alone(
         "forks::after_the_driver_was_used_host_data_works_and_device_data_is_an_error",
         &[],
         || {
@@ -139,7 +137,7 @@ fn after_the_driver_was_used_host_data_works_and_device_data_is_an_error() {
 
 #[test]
 fn guards_that_were_open_at_the_fork_end_quietly_in_the_child() {
-    in_child(
+    common::alone(
         "forks::guards_that_were_open_at_the_fork_end_quietly_in_the_child",
         &[],
         || {
@@ -181,7 +179,7 @@ fn with_a_stuck_copy(block: &Block, session: &fakecuda::Session, work: impl FnOn
 
 #[test]
 fn a_block_that_another_thread_was_copying_does_not_hang_the_child() {
-    in_child(
+    common::alone(
         "forks::a_block_that_another_thread_was_copying_does_not_hang_the_child",
         &[],
         || {
@@ -231,7 +229,7 @@ fn a_block_that_another_thread_was_copying_does_not_hang_the_child() {
 
 #[test]
 fn a_block_that_hangs_in_the_child_can_be_dropped_there() {
-    in_child(
+    common::alone(
         "forks::a_block_that_hangs_in_the_child_can_be_dropped_there",
         &[],
         || {
@@ -251,7 +249,7 @@ fn a_block_that_hangs_in_the_child_can_be_dropped_there() {
 
 #[test]
 fn threads_of_a_child_wait_for_each_other() {
-    in_child("forks::threads_of_a_child_wait_for_each_other", &[], || {
+    common::alone("forks::threads_of_a_child_wait_for_each_other", &[], || {
         let block = on_host(1024);
         in_fork(|| {
             std::thread::scope(|scope| {

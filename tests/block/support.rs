@@ -163,22 +163,3 @@ impl Drop for Implicit {
         set_implicit_transfers(self.0);
     }
 }
-
-/// Runs `work` in a fresh process that has this test alone, and passes its failure on. `test` is the full path of the
-/// test that calls this.
-pub(crate) fn in_child(test: &str, variables: &[(&str, &str)], work: impl FnOnce()) {
-    if crate::common::in_child() {
-        work();
-        return;
-    }
-    // Its turn, too: on a card the other process takes memory that tests of this one measure.
-    let _turn = crate::common::driver();
-    let output = crate::common::child(test, variables);
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && text.contains("1 passed"),
-        "{test} in a child: {}\n{text}\n{}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr)
-    );
-}

@@ -4,6 +4,9 @@
 //! `ULIB_TEST_DRIVER=real` it is the machine's; without a usable GPU such a run skips aloud (`SKIP: ...`), or fails when
 //! `ULIB_REQUIRE_CUDA=1`.
 //!
+//! Tests run in any order, so each begins from the same state (nothing is kept from tests before, see `settle`), and ends with no
+//! device memory in use (`nothing_is_left`). One that has to leave something behind runs in a process of its own: [`alone`].
+//!
 //! - A test that runs on either: `let _driver = common::driver();`, kept to the end of the test.
 //! - A test that has nothing to say without a GPU: `let Some(driver) = common::gpu() else { return };`.
 //! - A test of faults that only the software driver can show: `let Some(session) = common::fake_only() else { return };`.
@@ -18,12 +21,18 @@
 
 pub(crate) mod folder;
 
-use fakecuda::Session;
+use fakecuda::{Kind, Live, Session};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use ulib_device::Device;
 use ulib_device::driver::Driver;
+use ulib_device::memory::release_pools;
 
 /// Tests on a real card take turns too: they read process-wide counters.
 static TURN: Mutex<()> = Mutex::new(());
+
+/// Whether a test of this process had its turn already.
+static EARLIER: AtomicBool = AtomicBool::new(false);
 
 /// The driver of a test, and its turn on it.
 #[derive(Debug)]
@@ -74,7 +83,10 @@ pub(crate) fn driver() -> Mode {
     if wants_real() {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         return match Driver::get() {
-            Ok(_) => Mode::Real(turn),
+            Ok(_) => {
+                settle();
+                Mode::Real(turn)
+            }
             Err(reason) if requires_gpu() => panic!("ULIB_REQUIRE_CUDA=1, but there is {reason}"),
             Err(reason) => {
                 println!("SKIP: device part of {}: {reason}", test_name());
@@ -82,11 +94,41 @@ pub(crate) fn driver() -> Mode {
             }
         };
     }
-    let session = Session::begin();
+    let mut session = Session::begin();
     if let Err(reason) = fakecuda::install() {
         panic!("the software driver could not be installed: {reason}");
     }
+    // The first of a process finds nothing, and may be about how the driver begins.
+    if EARLIER.swap(true, Ordering::Relaxed) {
+        settle();
+        session.reset_counts();
+    }
+    session.at_end(nothing_is_left);
     Mode::Fake(session)
+}
+
+/// Gives back what is kept from tests before, and forgets errors of destructors that nobody asked for.
+fn settle() {
+    for device in Device::all() {
+        release_pools(&device);
+        let _ = device.errors();
+    }
+}
+
+/// Fails where a test leaves device memory behind: those after it would find less, or count more, than in a fresh process.
+fn nothing_is_left(session: &Session) {
+    let left = || {
+        let mut live = session.live_in_process();
+        live.retain(|live| live.kind == Kind::Memory);
+        live
+    };
+    if in_child() || left().is_empty() {
+        return;
+    }
+    // A pool may still have it, or have been refused.
+    session.restore();
+    settle();
+    assert_eq!(left(), Vec::<Live>::new(), "device memory is left behind");
 }
 
 /// The driver of this run, or nothing (said aloud) where the machine's own was asked for and there is none.
@@ -125,6 +167,25 @@ pub(crate) fn child(test: &str, variables: &[(&str, &str)]) -> std::process::Out
         command.env(name, value);
     }
     command.output().expect("a child process")
+}
+
+/// Runs `work` in a fresh process that has this test alone, and passes its failure on. `test` is the full path of the
+/// test that calls this.
+pub(crate) fn alone(test: &str, variables: &[(&str, &str)], work: impl FnOnce()) {
+    if in_child() {
+        work();
+        return;
+    }
+    // On a card the other process takes memory that tests of this one measure.
+    let _turn = wants_real().then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner));
+    let output = child(test, variables);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{test} in a child: {}\n{text}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// Whether this process is one that [`child`] started.

@@ -1,7 +1,8 @@
 //! Compiling programs, the headers they include, and the cache; without a GPU, with an NVRTC where one is installed.
 
+use crate::common;
 use crate::common::folder::Folder;
-use crate::support::{compiler, in_child, ptx, text};
+use crate::support::{compiler, ptx, text};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -350,7 +351,7 @@ fn threads_share_a_cache() {
 #[test]
 fn absence_has_a_reason() {
     const TEST: &str = "compiling::absence_has_a_reason";
-    in_child(TEST, &[("ULIB_NVRTC", "none")], || {
+    common::alone(TEST, &[("ULIB_NVRTC", "none")], || {
         let error = Compiler::find().unwrap_err();
         assert_eq!(*error.kind(), ErrorKind::Unavailable);
         assert_eq!(

@@ -1,9 +1,9 @@
 //! Headers that programs include: of the C library, of the toolkit where it is installed, and where only the compiler is;
 //! without a GPU, with an NVRTC where one is installed.
 
+use crate::common;
 use crate::common::folder::Folder;
 #[cfg(unix)]
-use crate::support::in_child;
 use crate::support::{compiler, ptx, text};
 #[cfg(unix)]
 use crate::toolkits::linked;
@@ -249,7 +249,7 @@ fn headers_of_habit_compile_with_the_compiler_alone() {
     ];
     let mut variables = vec![(PATH, path.to_str().unwrap())];
     variables.extend(nowhere.map(|name| (name, "")));
-    in_child(TEST, &variables, || {
+    common::alone(TEST, &variables, || {
         let folder = Folder::new();
         let alone = linked(&path, &folder.join("alone/lib"));
         habits_compile(&alone);

@@ -1,6 +1,6 @@
 //! Opening a library: what the environment variable and the system's loader make of it. Each in a process of its own.
 
-use crate::support::in_child;
+use crate::common;
 use ulib_core::ErrorKind;
 use ulib_device::{Device, Driver, Unavailable};
 
@@ -11,7 +11,7 @@ fn reason() -> &'static Unavailable {
 
 #[test]
 fn none_disables() {
-    in_child(
+    common::alone(
         "loading::none_disables",
         &[("ULIB_CUDA_DRIVER", "none")],
         || {
@@ -36,7 +36,7 @@ fn none_disables() {
 
 #[test]
 fn empty_disables() {
-    in_child(
+    common::alone(
         "loading::empty_disables",
         &[("ULIB_CUDA_DRIVER", "")],
         || {
@@ -53,7 +53,7 @@ fn empty_disables() {
 #[test]
 fn a_library_that_is_not_there() {
     let path = "/nonexistent/libcuda.so.1";
-    in_child(
+    common::alone(
         "loading::a_library_that_is_not_there",
         &[("ULIB_CUDA_DRIVER", path)],
         || {
@@ -82,7 +82,7 @@ fn a_file_that_is_no_library() {
     )
     .unwrap();
     let text = path.to_string_lossy().into_owned();
-    in_child(
+    common::alone(
         "loading::a_file_that_is_no_library",
         &[("ULIB_CUDA_DRIVER", &text)],
         || {
@@ -105,7 +105,7 @@ fn a_file_that_is_no_library() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_library_that_is_no_driver() {
-    in_child(
+    common::alone(
         "loading::a_library_that_is_no_driver",
         &[("ULIB_CUDA_DRIVER", "libm.so.6")],
         || {

@@ -2,7 +2,8 @@
 //! software driver.
 #![allow(unsafe_code, reason = "installs the software driver, and forks")]
 
-use crate::support::{device, in_child};
+use crate::common;
+use crate::support::device;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
@@ -32,7 +33,7 @@ fn install() -> Result<&'static Driver, &'static Unavailable> {
 
 #[test]
 fn no_device() {
-    in_child("processes::no_device", &[("FAKECUDA_DEVICES", "0")], || {
+    common::alone("processes::no_device", &[("FAKECUDA_DEVICES", "0")], || {
         assert_eq!(install().unwrap_err(), &Unavailable::NoDevice);
         assert_eq!(*Device::count().unwrap_err().kind(), ErrorKind::Unavailable);
         assert!(Device::all().is_empty());
@@ -41,7 +42,7 @@ fn no_device() {
 
 #[test]
 fn a_stub_library() {
-    in_child(
+    common::alone(
         "processes::a_stub_library",
         &[("FAKECUDA_INIT", "34")],
         || {
@@ -61,7 +62,7 @@ fn a_stub_library() {
 
 #[test]
 fn a_driver_that_does_not_start() {
-    in_child(
+    common::alone(
         "processes::a_driver_that_does_not_start",
         &[("FAKECUDA_INIT", "999")],
         || {
@@ -80,7 +81,7 @@ fn a_driver_that_does_not_start() {
 
 #[test]
 fn a_driver_below_the_floor() {
-    in_child(
+    common::alone(
         "processes::a_driver_below_the_floor",
         &[("FAKECUDA_VERSION", "10020")],
         || {
@@ -95,7 +96,7 @@ fn a_driver_below_the_floor() {
 
 #[test]
 fn a_driver_that_lacks_what_every_driver_has() {
-    in_child(
+    common::alone(
         "processes::a_driver_that_lacks_what_every_driver_has",
         &[],
         || {
@@ -111,7 +112,7 @@ fn a_driver_that_lacks_what_every_driver_has() {
 #[test]
 fn the_oldest_driver_works_without_newer_entries() {
     let name = "processes::the_oldest_driver_works_without_newer_entries";
-    in_child(name, &[("FAKECUDA_VERSION", "11000")], || {
+    common::alone(name, &[("FAKECUDA_VERSION", "11000")], || {
         let driver = install().unwrap();
         assert_eq!(driver.version(), 11_000);
         assert!(driver.table().cuMemAllocAsync.is_none());
@@ -135,7 +136,7 @@ fn the_oldest_driver_works_without_newer_entries() {
 
 #[test]
 fn a_driver_without_any_optional_entry_still_works() {
-    in_child(
+    common::alone(
         "processes::a_driver_without_any_optional_entry_still_works",
         &[],
         || {
@@ -179,7 +180,7 @@ unsafe extern "C" fn old_attribute(
 
 #[test]
 fn a_device_below_the_floor() {
-    in_child("processes::a_device_below_the_floor", &[], || {
+    common::alone("processes::a_device_below_the_floor", &[], || {
         let resolve = |name: &str| match name {
             "cuDeviceGetAttribute" => NonNull::new(old_attribute as *mut c_void),
             _ => fakecuda::resolve(name),
@@ -199,7 +200,7 @@ fn a_device_below_the_floor() {
 
 #[test]
 fn an_installed_driver_stays() {
-    in_child("processes::an_installed_driver_stays", &[], || {
+    common::alone("processes::an_installed_driver_stays", &[], || {
         let first = install().unwrap();
         assert!(std::ptr::eq(first, install_without(&["cuInit"]).unwrap()));
         assert!(std::ptr::eq(first, Driver::get().unwrap()));
@@ -238,7 +239,7 @@ fn in_fork(work: impl FnOnce() -> u8) -> i32 {
 
 #[test]
 fn a_child_forked_after_use_gets_an_error_and_drops_quietly() {
-    in_child(
+    common::alone(
         "processes::a_child_forked_after_use_gets_an_error_and_drops_quietly",
         &[],
         || {
@@ -283,7 +284,7 @@ fn a_child_forked_after_use_gets_an_error_and_drops_quietly() {
 
 #[test]
 fn a_child_forked_before_use_starts_the_driver_itself() {
-    in_child(
+    common::alone(
         "processes::a_child_forked_before_use_starts_the_driver_itself",
         &[],
         || {
@@ -302,7 +303,7 @@ fn a_child_forked_before_use_starts_the_driver_itself() {
 #[test]
 fn a_forked_child_without_a_driver_still_hears_why() {
     let name = "processes::a_forked_child_without_a_driver_still_hears_why";
-    in_child(name, &[("FAKECUDA_DEVICES", "0")], || {
+    common::alone(name, &[("FAKECUDA_DEVICES", "0")], || {
         install().unwrap_err();
         let answer = in_fork(|| {
             assert_eq!(Driver::get().unwrap_err(), &Unavailable::NoDevice);
@@ -317,7 +318,7 @@ fn a_forked_child_without_a_driver_still_hears_why() {
 fn the_process_ends_quietly_whatever_is_still_alive() {
     static KEPT: OnceLock<(Stream, Event)> = OnceLock::new();
     thread_local!(static LOCAL: OnceLock<Stream> = const { OnceLock::new() });
-    in_child(
+    common::alone(
         "processes::the_process_ends_quietly_whatever_is_still_alive",
         &[],
         || {

@@ -145,20 +145,3 @@ impl Drop for Memory {
         }
     }
 }
-
-/// Runs `work` in a fresh process in which nothing has been loaded yet, with these variables set, and passes its
-/// failure on. `test` is the full path of the test that calls this.
-pub(crate) fn in_child(test: &str, variables: &[(&str, &str)], work: impl FnOnce()) {
-    if common::in_child() {
-        work();
-        return;
-    }
-    let output = common::child(test, variables);
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && text.contains("1 passed"),
-        "{test} in a child: {}\n{text}\n{}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr)
-    );
-}

@@ -1,8 +1,9 @@
 //! Headers that the compiler's own folder lacks, and an installed toolkit has; without a GPU, with an NVRTC where one is
 //! installed.
 
+use crate::common;
 use crate::common::folder::Folder;
-use crate::support::{compiler, in_child};
+use crate::support::compiler;
 use std::fs;
 use std::path::{Path, PathBuf};
 use ulib_device::compiler::{CompileFailure, Compiler, Target};
@@ -78,7 +79,7 @@ fn what_a_package_lacks_is_taken_from_a_toolkit_of_the_same_version() {
     const TEST: &str = "toolkits::what_a_package_lacks_is_taken_from_a_toolkit_of_the_same_version";
     let folder = Folder::new();
     let home = folder.join("toolkit");
-    in_child(TEST, &[("CUDA_HOME", home.to_str().unwrap())], || {
+    common::alone(TEST, &[("CUDA_HOME", home.to_str().unwrap())], || {
         let Some(real) = compiler() else { return };
         let (major, _) = real.version().unwrap();
         let home = PathBuf::from(std::env::var_os("CUDA_HOME").unwrap());

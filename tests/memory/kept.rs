@@ -8,6 +8,7 @@ use ulib_device::memory::{DeviceBytes, DeviceMemory, DeviceMemoryResource, PoolR
 use ulib_device::{Stream, copy};
 
 use crate::capture::captured;
+use crate::common;
 use crate::setup::{Card, card, fake_card};
 
 const LEN: usize = 4096;
@@ -133,6 +134,11 @@ fn a_foreign_owner_outlives_a_capture_that_hides_the_work() {
 
 #[test]
 fn what_cannot_be_waited_for_twice_is_leaked_and_said_once() {
+    const TEST: &str = "kept::what_cannot_be_waited_for_twice_is_leaked_and_said_once";
+    common::alone(TEST, &[], leaks_what_cannot_be_waited_for_twice);
+}
+
+fn leaks_what_cannot_be_waited_for_twice() {
     let Some(card) = fake_card() else { return };
     let fake = card.fake().expect("checked");
     let other = Stream::non_blocking(&card.device).unwrap();
@@ -160,17 +166,33 @@ fn what_cannot_be_waited_for_twice_is_leaked_and_said_once() {
     assert!(fake.faults().is_empty(), "{:?}", fake.faults());
 }
 
-#[test]
-fn a_wait_that_fails_once_is_made_up_for() {
-    let Some(card) = fake_card() else { return };
+/// `call` is what a wait for the default stream is made with.
+fn made_up_for(card: &Card, call: &str) {
     let fake = card.fake().expect("checked");
     let theirs = DeviceMemory::<u8>::zeroed(&card.stream, LEN).unwrap();
     card.stream.synchronize().unwrap();
-    let (foreign, gone) = foreign(&card, &theirs);
-    fake.fail("cuStreamSynchronize", 1, 999);
+    let (foreign, gone) = foreign(card, &theirs);
+    fake.fail(call, 1, 999);
     foreign.close().expect_err("the wait failed");
     assert!(!gone.load(Ordering::SeqCst) && fake.pending() > 0);
     let _ = DeviceBytes::allocate(&card.stream, LEN).unwrap();
     assert!(gone.load(Ordering::SeqCst));
-    no_faults(&card);
+    no_faults(card);
+}
+
+#[test]
+fn a_wait_that_fails_once_is_made_up_for() {
+    // In this process other tests may have captured.
+    common::alone("kept::a_wait_that_fails_once_is_made_up_for", &[], || {
+        let Some(card) = fake_card() else { return };
+        made_up_for(&card, "cuStreamSynchronize");
+    });
+}
+
+#[test]
+fn a_wait_that_fails_once_is_made_up_for_where_anything_was_captured() {
+    let Some(card) = fake_card() else { return };
+    let captured = card.stream.capture().unwrap().finish().unwrap();
+    captured.close().unwrap();
+    made_up_for(&card, "cuEventSynchronize");
 }

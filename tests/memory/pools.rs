@@ -15,6 +15,20 @@ fn threshold(device: &Device, bytes: u64) -> Arc<PoolResource> {
     Arc::new(PoolResource::with_release_threshold(device, bytes).unwrap())
 }
 
+/// A new pool, and those that other tests have put aside, so that whoever puts one aside finds that one again.
+fn only_one(card: &Card, bytes: u64) -> (Arc<PoolResource>, Vec<Arc<PoolResource>>) {
+    let fake = card.fake().unwrap();
+    let made = fake.count("cuMemPoolCreate");
+    let mut others = Vec::new();
+    loop {
+        let pool = threshold(&card.device, bytes);
+        if fake.count("cuMemPoolCreate") > made {
+            return (pool, others);
+        }
+        others.push(pool);
+    }
+}
+
 /// Allocates from the pool and writes there on `stream`.
 fn written(pool: &Arc<PoolResource>, stream: &Stream) -> DeviceBytes {
     let memory = DeviceBytes::allocate_from(pool.clone(), stream, LEN).unwrap();
@@ -61,7 +75,8 @@ fn pools_come_and_go_while_other_threads_wait() {
 #[test]
 fn the_driver_s_pool_is_used_again_and_as_if_new() {
     let Some(card) = fake_card() else { return };
-    drop(threshold(&card.device, 0));
+    let (pool, _others) = only_one(&card, 0);
+    drop(pool);
     let fake = card.fake().unwrap();
     let made = fake.count("cuMemPoolCreate");
     for bytes in [1 << 20, 0, u64::MAX] {
@@ -85,12 +100,7 @@ fn the_driver_s_pool_is_used_again_and_as_if_new() {
 fn a_pool_is_not_handed_on_while_work_uses_what_was_in_it() {
     let Some(card) = fake_card() else { return };
     let fake = card.fake().unwrap();
-    // The pools that other tests have put aside, and one that is new.
-    let mut pools = Vec::new();
-    while fake.count("cuMemPoolCreate") == 0 {
-        pools.push(threshold(&card.device, u64::MAX));
-    }
-    let first = pools.pop().unwrap();
+    let (first, _others) = only_one(&card, u64::MAX);
     fake.deferred(true);
     drop(written(&first, &card.stream));
     drop(first);
@@ -110,7 +120,8 @@ fn a_pool_is_not_handed_on_while_work_uses_what_was_in_it() {
 fn a_failure_while_a_pool_is_taken_or_put_aside_loses_no_pool() {
     let Some(card) = fake_card() else { return };
     let fake = card.fake().unwrap();
-    drop(threshold(&card.device, 0));
+    let (pool, _others) = only_one(&card, 0);
+    drop(pool);
     let made = fake.count("cuMemPoolCreate");
     fake.fail("cuMemPoolSetAttribute", 1, 999);
     let error = PoolResource::new(&card.device).unwrap_err();

@@ -22,8 +22,6 @@ pub fn card() -> Option<Card> {
     let mode = common::gpu()?;
     let device = Device::new(0).expect("device 0");
     let stream = Stream::non_blocking(&device).expect("a stream");
-    // What tests before have left in pools would be given back, and an allocation that is to fail tried again.
-    ulib_device::memory::release_pools(&device);
     Some(Card {
         device,
         stream,

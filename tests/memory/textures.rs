@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fakecuda::Kind;
 use ulib_core::{ErrorKind, Result};
 use ulib_device::Stream;
-use ulib_device::memory::DeviceBytes;
+use ulib_device::memory::{DeviceBytes, Held};
 use ulib_device::report;
 use ulib_device::sys::{CUDA_RESOURCE_DESC, CUdevice_attribute as Attribute};
 use ulib_device::texture::{
@@ -13,6 +13,7 @@ use ulib_device::texture::{
     Sampling, SurfaceObject, TextureObject, TextureSource,
 };
 
+use crate::common;
 use crate::setup::{Card, card, fake_card};
 
 fn plane(card: &Card, format: Format) -> Array {
@@ -412,8 +413,15 @@ fn script(card: &Card) -> Result<()> {
 
 #[test]
 fn a_failure_of_any_call_leaks_nothing() {
+    // What is not destroyed keeps what it reads for good.
+    let test = "textures::a_failure_of_any_call_leaks_nothing";
+    common::alone(test, &[], every_call_fails_once);
+}
+
+fn every_call_fails_once() {
     let Some(card) = fake_card() else { return };
     let fake = card.fake().unwrap();
+    let mut kept = Held::default();
     for code in [2, 12_345] {
         script(&card).unwrap();
         fake.reset_counts();
@@ -455,6 +463,12 @@ fn a_failure_of_any_call_leaks_nothing() {
                 _ => 1,
             };
             assert!(left.len() <= expected, "call {nth}: {left:?}");
+            if matches!(&left[..], [only] if only.kind == Kind::Texture) {
+                // That of linear memory, which is as long as it is there.
+                kept.bytes += 1024;
+                kept.allocations += 1;
+            }
+            assert_eq!(card.device.held(), kept, "call {nth}: {left:?}");
             for live in left {
                 destroy(&card, live.kind, live.handle);
             }

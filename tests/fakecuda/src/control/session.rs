@@ -75,6 +75,7 @@ impl fmt::Display for Live {
 /// [`live`]: Session::live
 #[derive(Debug)]
 pub struct Session {
+    at_end: Option<fn(&Self)>,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -82,17 +83,27 @@ pub(super) fn state<R>(work: impl FnOnce(&mut State) -> R) -> R {
     work(&mut STATE.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Back to the environment's settings, counters at zero, everything given to a stream done, no broken contexts.
+/// A fresh start: the settings [`restored`](restore), counters at zero, no mistakes seen.
 pub(super) fn reset() {
-    let deferred = with(|control| {
-        control.config = env::config();
+    restore();
+    with(|control| {
         control.counts.clear();
         control.total = 0;
         control.log.clear();
-        control.config.deferred
     });
     state(|state| {
         state.session += 1;
+        state.faults.clear();
+    });
+}
+
+/// Back to the environment's settings, everything given to a stream done, no broken contexts and no captures.
+fn restore() {
+    let deferred = with(|control| {
+        control.config = env::config();
+        control.config.deferred
+    });
+    state(|state| {
         state.deferred = false;
         for context in state.contexts.keys().copied().collect::<Vec<_>>() {
             state.drain_context(context);
@@ -105,7 +116,6 @@ pub(super) fn reset() {
             stream.capture = None;
         }
         state.captures.clear();
-        state.faults.clear();
     });
 }
 
@@ -120,7 +130,20 @@ impl Session {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         OPEN.set(true);
         reset();
-        Self { _turn: turn }
+        Self {
+            at_end: None,
+            _turn: turn,
+        }
+    }
+
+    /// `check` is called at the end, unless the test has failed, when everything made after this has gone.
+    pub fn at_end(&mut self, check: fn(&Self)) {
+        self.at_end = Some(check);
+    }
+
+    /// Takes back all that was set; what was counted stays.
+    pub fn restore(&self) {
+        restore();
     }
 
     /// The `nth` call of `call` from now on (1 is the next) returns `code`.
@@ -295,6 +318,21 @@ impl Session {
 }
 
 impl Drop for Session {
+    fn drop(&mut self) {
+        // Also when the check fails.
+        let _closed = Closed;
+        if let Some(check) = self.at_end
+            && !std::thread::panicking()
+        {
+            check(self);
+        }
+    }
+}
+
+/// The end of a session, when it is dropped.
+struct Closed;
+
+impl Drop for Closed {
     fn drop(&mut self) {
         OPEN.set(false);
         reset();
