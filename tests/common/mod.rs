@@ -118,7 +118,7 @@ fn settle() {
 /// Fails where a test leaves device memory behind: those after it would find less, or count more, than in a fresh process.
 fn nothing_is_left(session: &Session) {
     let left = || {
-        let mut live = session.live_in_process();
+        let mut live = session.live();
         live.retain(|live| live.kind == Kind::Memory);
         live
     };
