@@ -208,6 +208,8 @@ def fake() -> Iterator[Fake]:
     control = Fake(FAKE_LIBRARY)
     control("reset")
     give_cached_memory_back()
+    # That was counted, too.
+    control("reset")
     yield control
     control("reset")
 
@@ -235,12 +237,43 @@ def settle() -> None:
     gc.freeze()
 
 
+# Not empty when a test has hidden from collections what was alive in it: it is garbage by now.
+frozen: list[bool] = []
+
+
+@pytest.fixture(autouse=True)
+def as_if_first() -> Iterator[None]:
+    """Every test begins without the garbage of those before it, which holds memory and graphs and would go at some time within it, and
+    without contexts, of which it leaves none."""
+    if frozen:
+        frozen.clear()
+        settle()
+    elif MODE != "nodriver":
+        gc.collect()
+    yield
+    left = popped_contexts()
+    assert left == 0, f"{left} contexts are left current"
+
+
+def popped_contexts() -> int:
+    """Takes what is left from this thread's stack of contexts, and answers how many there were."""
+    driver = sys.modules.get("uLib.cuda.driver")
+    popped = 0
+    while driver is not None and MODE != "nodriver":
+        try:
+            driver.Context.pop()
+        except driver.LogicError:
+            break
+        popped += 1
+    return popped
+
+
 @pytest.fixture
 def small_heap() -> Iterator[None]:
     """For tests that collect garbage all the time, after others that have imported more."""
     settle()
     yield
-    settle()
+    frozen.append(True)
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ from uLib.cuda import gl
 TEXTURE_2D = 0x0DE1
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def library(tmp_path_factory):
+    # One for all tests: of two libraries with this name in a process the driver would know the first, and the tests the second.
     built = opengl_stand_in.build(tmp_path_factory.mktemp("egl"))
     if built is None:
         pytest.skip("no C compiler for the stand-in of OpenGL")

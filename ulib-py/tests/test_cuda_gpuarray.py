@@ -460,7 +460,7 @@ def test_others_read_the_protocol(gpu):
     import uLib
 
     line = uLib.FloatCollection(6)
-    with cuda.Device(0).make_context():
+    with cuda.Device(0).retain_primary_context():
         line.SetValues(found[2, ::-1])
     np.testing.assert_array_equal(np.asarray(line), want[2, ::-1])
 
