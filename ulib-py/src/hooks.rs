@@ -47,9 +47,14 @@ impl Spot {
     }
 }
 
-/// Keeps the exception that ended a buffer request for `object`.
+/// Keeps what the exception that ended a buffer request for `object` says: a copy where it can be copied, since the traceback of the
+/// exception itself would keep the objects of the functions that it goes through, the large one among them.
 pub(crate) fn remember(py: Python<'_>, object: usize, raised: &PyErr) {
-    INTERRUPTED.set(Some((Spot::now(py, object), raised.clone_ref(py))));
+    let copied = py
+        .import("copy")
+        .and_then(|copy| copy.call_method1("copy", (raised.value(py),)));
+    let kept = copied.map_or_else(|_| raised.clone_ref(py), PyErr::from_value);
+    INTERRUPTED.set(Some((Spot::now(py, object), kept)));
 }
 
 /// The exception of a buffer request for `object` that the instruction now running made and has got no answer to.

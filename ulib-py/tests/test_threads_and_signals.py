@@ -1,5 +1,6 @@
 """Threads, the interpreter lock, and Ctrl-C."""
 
+import gc
 import os
 import signal
 import sys
@@ -254,6 +255,23 @@ def test_an_exception_that_arrived_is_not_raised_again(fake, alarm):
     fake("bandwidth 0")
     assert item.__array_interface__["typestr"] == "<f4"
     assert np.asarray(item)[5] == 2
+
+
+@pytest.mark.parametrize("make", LARGE.values(), ids=list(LARGE))
+def test_an_exception_that_arrived_keeps_nothing(fake, alarm, make):
+    from uLib.cuda import driver
+
+    def interrupted():
+        item = on_the_device_only(make(), fake)
+        alarm()
+        with pytest.raises(Stop):
+            memoryview(item)
+        fake("bandwidth 0")
+
+    before = driver.live_objects()["allocation_bytes"]
+    interrupted()
+    gc.collect()
+    assert driver.live_objects()["allocation_bytes"] == before
 
 
 def test_switching_threads_often():
