@@ -71,10 +71,13 @@ fn access_to_a_peer_ends_with_its_last_object() {
     let one = first.enable_peer_access(&second).unwrap();
     let other = first.enable_peer_access(&second).unwrap();
     assert_eq!((one.device(), one.peer()), (&first, &second));
+    assert!(first.reaches(&second) && first.reaches(&first) && !second.reaches(&first));
     assert_eq!(session.count("cuCtxEnablePeerAccess"), 1);
     one.close().unwrap();
     assert_eq!(session.count("cuCtxDisablePeerAccess"), 0);
+    assert!(first.reaches(&second));
     drop(other);
+    assert!(!first.reaches(&second));
     assert_eq!(session.count("cuCtxDisablePeerAccess"), 1);
     assert!(first.errors().is_empty());
 

@@ -222,6 +222,17 @@ fn devices_must_agree_where_they_have_to() {
         error.to_string(),
         "copy: Device 1: Fake GPU 1 and Device: Fake GPU 0 are different devices"
     );
+    let error = Stream::legacy(&second)
+        .check_reach("launch", &first)
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "launch: memory of Device: Fake GPU 0, to which Device 1: Fake GPU 1 has no peer access"
+    );
+    let _access = second.enable_peer_access(&first).unwrap();
+    Stream::legacy(&second)
+        .check_reach("launch", &first)
+        .unwrap();
 }
 
 #[test]

@@ -17,7 +17,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use ulib_core::Result;
+use ulib_core::{Error, ErrorKind, Result};
 
 mod capturing;
 mod current;
@@ -407,6 +407,20 @@ impl Stream {
     /// Kind `InvalidArgument` naming both devices.
     pub fn check_device(&self, op: &'static str, device: &Device) -> Result<()> {
         same_device(op, &self.0.device, device)
+    }
+
+    /// Checks that a kernel in this stream [reaches](Device::reaches) memory of `device`, for the operation `op`: one that did not
+    /// would break the context of this stream's device.
+    ///
+    /// # Errors
+    /// Kind `InvalidArgument`, naming both devices.
+    pub fn check_reach(&self, op: &'static str, device: &Device) -> Result<()> {
+        let here = &self.0.device;
+        if here.reaches(device) {
+            return Ok(());
+        }
+        let what = format!("memory of {device}, to which {here} has no peer access");
+        Err(Error::in_op(ErrorKind::InvalidArgument, op, what))
     }
 
     fn table(&self) -> &'static Table {

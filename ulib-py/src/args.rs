@@ -4,7 +4,9 @@ use std::any::Any;
 use std::fmt;
 
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::{PyException, PyMemoryError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{
+    PyException, PyMemoryError, PyOverflowError, PyRecursionError, PyTypeError, PyValueError,
+};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -28,9 +30,11 @@ pub(crate) fn attribute<'py>(
 }
 
 /// Whether an error that code of the caller raised is no refusal but goes through as it is: an interrupt, an exit, or that there is no
-/// memory.
+/// memory or stack.
 pub(crate) fn goes_through(py: Python<'_>, error: &PyErr) -> bool {
-    !error.is_instance_of::<PyException>(py) || error.is_instance_of::<PyMemoryError>(py)
+    !error.is_instance_of::<PyException>(py)
+        || error.is_instance_of::<PyMemoryError>(py)
+        || error.is_instance_of::<PyRecursionError>(py)
 }
 
 /// The error that `named` makes of one, with that as its cause; one that [goes through](goes_through) stays.

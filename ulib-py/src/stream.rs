@@ -162,14 +162,20 @@ pub(crate) fn handle_of(op: &str, stream: &Bound<'_, PyAny>) -> PyResult<(Int, b
         }
         return Ok((handle, true));
     }
+    // What has a handle among our own classes and gets here is no stream.
+    let ours = stream.get_type().module()?.to_string().starts_with("uLib.");
     for name in [
         intern!(py, "ptr"),
         intern!(py, "cuda_stream"),
         intern!(py, "handle"),
     ] {
-        if let Some(handle) = stream.getattr_opt(name)? {
+        if !ours && let Some(handle) = stream.getattr_opt(name)? {
             return Ok((number(op, &name.to_string(), &handle)?, true));
         }
+    }
+    // A number of NumPy.
+    if !ours && !stream.is_instance_of::<PyBool>() && stream.hasattr(intern!(py, "__index__"))? {
+        return Ok((number(op, "stream", stream)?, false));
     }
     Err(PyTypeError::new_err(format!(
         "{op}: {} is neither a handle nor an object with __cuda_stream__, ptr, cuda_stream or handle",

@@ -269,5 +269,7 @@ def test_arrays_over_freed_memory_name_it(fake):
             with pytest.raises(cuda.LogicError) as raised:
                 use()
             assert str(raised.value) == f"{op}: the DeviceAllocation has been freed"
-    with pytest.raises(cuda.LogicError, match=rf"^{re.escape(ARGUMENT)}: the DeviceAllocation has been freed$"):
-        launch(array)
+    for given in (array, part, array[::2]):
+        for call in (launch, prepared):
+            with pytest.raises(cuda.LogicError, match=rf"^{re.escape(ARGUMENT)}: the DeviceAllocation has been freed$"):
+                call(given)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import uLib
 import uLib.cuda.driver as cuda
+from device_kernels import kernel
 from uLib.cuda import compiler, gpuarray
 
 ADD_ONE = "__global__ void add_one(int *a, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) a[i] += 1; }"
@@ -117,6 +118,23 @@ def test_kernels_run_on_the_device_of_their_module(real, other):
     stream = cuda.Stream()
     with pytest.raises(cuda.LogicError, match="are different devices"):
         function(there, np.int32(1000), block=(256, 1, 1), grid=(4, 1), stream=stream)
+
+
+def test_memory_of_a_device_that_is_not_reached_is_refused(fake, other):
+    with other:
+        there = cuda.mem_alloc(64)
+    function = kernel(".u64 there")
+    prepared = function.prepare("PP").prepared_call
+    here = cuda.mem_alloc(64)
+    calls = [lambda: function(here, there, block=(1, 1, 1)), lambda: prepared((1, 1), (1, 1, 1), here, there)]
+    for call in calls:
+        with pytest.raises(cuda.LogicError, match="^launch: memory of Device 1: .*, to which Device: .* has no peer access$"):
+            call()
+    with cuda.Device(0).enable_peer_access(cuda.Device(1)):
+        for call in calls:
+            call()
+    with pytest.raises(cuda.LogicError, match="no peer access"):
+        calls[0]()
 
 
 def test_a_kernel_touches_a_peer_s_memory(real, other, access):

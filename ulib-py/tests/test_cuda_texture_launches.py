@@ -55,6 +55,38 @@ def test_launches_of_a_module_use_what_is_bound_to_its_references(gpu):
         module.get_texref("missing")
 
 
+def test_a_launch_within_a_launch_that_writes_a_reference_is_refused(fake):
+    module = cuda.module_from_buffer(PTX)
+    function, tex, out = module.get_function("fakecuda_parameters"), module.get_texref("tex"), cuda.mem_alloc(64)
+    tex.set_array(plane())
+
+    class Launching:
+        def __cuda_stream__(self):
+            function(out, np.uint64(0), block=(1, 1, 1))
+            return 0, 0
+
+    with pytest.raises(cuda.LogicError, match="^TextureReference: 'tex' is being written for another launch of this thread"):
+        function(out, np.uint64(0), block=(1, 1, 1), stream=Launching())
+    function(out, np.uint64(0), block=(1, 1, 1))
+    cuda.Context.synchronize()
+    assert held_in(module, "tex") == tex._object.handle
+
+
+def test_what_garbage_does_as_it_goes_may_bind_references(fake):
+    module = cuda.module_from_buffer(PTX)
+    tex = module.get_texref("tex")
+
+    class Binds:
+        def __del__(self):
+            tex.set_flags(0)
+            bound.append(tex.get_flags())
+
+    bound = []
+    with tex._lock:
+        Binds()
+    assert bound == [0]
+
+
 def test_a_module_and_its_references_go_together(fake):
     module = cuda.module_from_buffer(PTX)
     tex = module.get_texref("tex")

@@ -33,6 +33,14 @@ fn pairs() -> MutexGuard<'static, Vec<Pair>> {
 }
 
 impl Device {
+    /// Whether kernels of this device reach memory of `other`: its own, and that of devices which it has
+    /// [peer access](Self::enable_peer_access) to by an object that is alive.
+    #[must_use]
+    pub fn reaches(&self, other: &Self) -> bool {
+        let pair = (self.ordinal(), other.ordinal());
+        self == other || pairs().iter().any(|open| (open.device, open.peer) == pair)
+    }
+
     /// Lets this device reach the memory of `peer` directly, until the result is closed or dropped.
     ///
     /// # Errors

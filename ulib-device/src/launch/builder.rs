@@ -227,7 +227,7 @@ impl<'a> Launch<'a> {
     ///
     /// # Errors
     /// Kind `InvalidArgument` when the arguments are not as many, not as large or not of the kinds of the kernel's parameters (as
-    /// far as [`Function::parameters`] tells those), naming the argument; when memory is of another device; else as [`launch`](super::launch()).
+    /// far as [`Function::parameters`] tells those), naming the argument; when memory is of a device that the stream's does not [reach](crate::Device::reaches); else as [`launch`](super::launch()).
     ///
     /// # Safety
     /// The kernel takes these arguments, reads no more of the memory than there is, writes only to what was given by
@@ -236,7 +236,7 @@ impl<'a> Launch<'a> {
         self.0.arguments.check(self.0.function)?;
         for (bytes, access) in &self.0.memory {
             if !bytes.is_empty() {
-                self.0.stream.check_device("launch", bytes.device())?;
+                self.0.stream.check_reach("launch", bytes.device())?;
                 bytes.use_on(self.0.stream, *access)?;
             }
         }

@@ -70,9 +70,11 @@ class _Reference:
         self._module: Any = None
         self._object: TextureObject | SurfaceObject | None = None
         # How often something was bound, and how often that was when the object was made. Threads bind and launch at once: the first
-        # lock is held for moments only, the second one while the variable is written, which may wait for the device.
+        # lock is held for moments only, the second one while the variable is written, which may wait for the device. Code of the
+        # program that runs on the thread meanwhile (signal handlers, what garbage does as it goes) may take them again.
         self._version, self._made = 1, 0
-        self._lock, self._writing = threading.Lock(), threading.Lock()
+        self._lock, self._writing = threading.RLock(), threading.RLock()
+        self._is_written = False
         # What keeps the memory that is bound, and that of the object.
         self._keep: Any = None
         self._kept: Any = None
@@ -111,20 +113,29 @@ class _Reference:
         if self._name is None:
             raise LogicError(f"{type(self).__name__}: it belongs to no program; get_texref and get_surfref of a module give one that does")
         with self._writing:
-            # The object before goes at the end, after a wait for the kernels that use it.
-            before, made = self._object, self._object
-            if made is None or self._made != self._version:
-                with self._lock:
-                    version, make, keep = self._version, self._maker(), self._keep
-                made = make()
-                self._object, self._made, self._kept = made, version, keep
-            use = _Use(made, self._module)
-            capture = keep_in_capture(stream, [use, self._kept])
-            if capture is None:
-                self._prepare(made.handle, stream)
-            else:
-                self._prepare_in_graph(use, capture, stream)
-            del before
+            if self._is_written:
+                raise LogicError(f"{type(self).__name__}: {self._name!r} is being written for another launch of this thread, which has not ended")
+            self._is_written = True
+            try:
+                self._write_for(stream)
+            finally:
+                self._is_written = False
+
+    def _write_for(self, stream: Any) -> None:
+        # The object before goes at the end, after a wait for the kernels that use it.
+        before, made = self._object, self._object
+        if made is None or self._made != self._version:
+            with self._lock:
+                version, make, keep = self._version, self._maker(), self._keep
+            made = make()
+            self._object, self._made, self._kept = made, version, keep
+        use = _Use(made, self._module)
+        capture = keep_in_capture(stream, [use, self._kept])
+        if capture is None:
+            self._prepare(made.handle, stream)
+        else:
+            self._prepare_in_graph(use, capture, stream)
+        del before
 
     def _prepare(self, handle: int, stream: Any) -> None:
         here = _number(stream)

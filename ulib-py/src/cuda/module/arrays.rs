@@ -120,7 +120,14 @@ pub(super) fn push_address(
     needs: &mut Needs,
 ) -> PyResult<()> {
     let py = object.py();
-    if let Some(data) = attribute(object, intern!(py, "gpudata"))? {
+    let data =
+        attribute(object, intern!(py, "gpudata")).map_err(|error| match allocation_of(object) {
+            Ok(Some(owner)) if ours(&owner).is_some_and(|slot| slot.there().is_none()) => {
+                place.freed(&owner)
+            }
+            _ => error,
+        })?;
+    if let Some(data) = data {
         if data.is_none() {
             arguments.push(&[0; 8]);
             return place.check_address(object);

@@ -57,6 +57,9 @@ const LETTERS: &[(char, &str, Scalar)] = &[
 /// Types that one call has at most: more than the parameters of any kernel.
 const MOST: usize = 1 << 12;
 
+/// Bytes of a struct: those of all parameters of the kernels of newer devices, and room for more.
+const LARGEST: usize = 1 << 16;
+
 /// Takes one more type.
 fn add(kinds: &mut Vec<Kind>, kind: Kind) -> PyResult<()> {
     if kinds.len() == MOST {
@@ -140,11 +143,15 @@ impl Prepared {
         }
         let mut made: Option<Vec<Bound<'py, PyAny>>> = None;
         for (index, (kind, value)) in self.kinds.iter().zip(values.iter_borrowed()).enumerate() {
-            if let Kind::Number(scalar @ (Scalar::Signed(_) | Scalar::Unsigned(_)), class) = kind
-                && value.get_type_ptr().cast() != class.as_ptr()
-            {
-                check_integer(index, &value, *scalar)?;
-            }
+            // What an object says of itself is asked once.
+            let whole = match kind {
+                Kind::Number(scalar @ (Scalar::Signed(_) | Scalar::Unsigned(_)), class)
+                    if value.get_type_ptr().cast() != class.as_ptr() =>
+                {
+                    Some(checked_integer(index, &value, *scalar)?)
+                }
+                _ => None,
+            };
             let class = match kind {
                 Kind::Number(scalar, class) if !keeps(&value, *scalar, class, sizes_known) => {
                     class.bind(py).clone()
@@ -176,13 +183,15 @@ impl Prepared {
                 // NumPy would read them, and take None for NaN.
                 return Err(refused(index, &value, "a number"));
             }
-            let number = class.call1((&value,)).map_err(|error| {
-                caused(py, error, |error| {
-                    logic(format!(
-                        "parameter #{index} (0-based) of the prepared call: {error}"
-                    ))
-                })
-            })?;
+            let number = class
+                .call1((whole.as_ref().unwrap_or(&value),))
+                .map_err(|error| {
+                    caused(py, error, |error| {
+                        logic(format!(
+                            "parameter #{index} (0-based) of the prepared call: {error}"
+                        ))
+                    })
+                })?;
             made.get_or_insert_with(|| values.iter().take(index).collect())
                 .push(number);
         }
@@ -197,8 +206,13 @@ fn refused(index: usize, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
     ))
 }
 
-/// Refuses what is no integer, or none that a number of this type can be: NumPy would cut it off, or turn it over.
-fn check_integer(index: usize, value: &Bound<'_, PyAny>, scalar: Scalar) -> PyResult<()> {
+/// The integer that an object is. Refused is what is none, or none that a number of this type can be: NumPy would cut it off, or turn
+/// it over.
+fn checked_integer<'py>(
+    index: usize,
+    value: &Bound<'py, PyAny>,
+    scalar: Scalar,
+) -> PyResult<Bound<'py, PyAny>> {
     let bits = 8 * scalar.size() as u32;
     let room = if matches!(scalar, Scalar::Unsigned(_)) {
         0..=(1_i128 << bits) - 1
@@ -211,16 +225,17 @@ fn check_integer(index: usize, value: &Bound<'_, PyAny>, scalar: Scalar) -> PyRe
     };
     let py = value.py();
     let whole = if value.is_exact_instance_of::<PyInt>() {
-        value.extract()
+        Ok(value.clone())
     } else {
         match value.getattr_opt(intern!(py, "__index__"))? {
-            Some(whole) => whole.call0().and_then(|whole| whole.extract()),
+            Some(index) => index.call0(),
             None => return Err(refused(index, value, "an integer")),
         }
     };
-    let Int(whole) = whole.map_err(|error| caused(py, error, |_| unfit()))?;
-    if room.contains(&whole) {
-        Ok(())
+    let whole = whole.and_then(|whole| Ok((whole.extract()?, whole)));
+    let (Int(number), whole) = whole.map_err(|error| caused(py, error, |_| unfit()))?;
+    if room.contains(&number) {
+        Ok(whole)
     } else {
         Err(unfit())
     }
@@ -268,7 +283,9 @@ fn kinds_of(py: Python<'_>, text: &str, kinds: &mut Vec<Kind>) -> PyResult<()> {
                 number
                     .parse()
                     .ok()
-                    .filter(|count| (1..=MOST).contains(count))
+                    .filter(|count| {
+                        (1..=if letter == 's' { LARGEST } else { MOST }).contains(count)
+                    })
                     .ok_or_else(|| wrong(format!("{number} is no number of arguments")))?,
             ),
         };

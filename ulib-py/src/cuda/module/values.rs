@@ -58,6 +58,7 @@ impl Needs {
     #[allow(unsafe_code, reason = "waits for streams of other libraries")]
     pub(super) fn order(&self, stream: &Stream) -> Result<()> {
         for owner in &self.owners {
+            stream.check_reach("launch", owner.device())?;
             // Which of them a kernel writes is not known. That two kernels on two streams use the same memory is ordered by who
             // launches them, as everywhere; what is noted is that the memory is in use.
             owner.use_on(stream, Access::Read)?;
@@ -119,7 +120,7 @@ impl Place<'_> {
     }
 
     /// The error of an object that has been freed.
-    fn freed(&self, object: &Bound<'_, PyAny>) -> PyErr {
+    pub(super) fn freed(&self, object: &Bound<'_, PyAny>) -> PyErr {
         gone(&self.parameter(), &class_of(object), "freed")
     }
 
