@@ -115,8 +115,15 @@ fn quoted(object: &Bound<'_, PyAny>, error: &PyErr) -> PyErr {
     made.map_or_else(|failed| failed, PyErr::from_value)
 }
 
-/// An object in a message.
+/// An object in a message; of arrays on a device, whose elements it would take to copy, the class.
 pub(crate) fn shown(object: &Bound<'_, PyAny>) -> String {
+    let (py, class) = (object.py(), object.get_type());
+    let on_device = class.hasattr(intern!(py, "__cuda_array_interface__"));
+    if on_device.unwrap_or(false)
+        && let Ok(name) = class.name()
+    {
+        return format!("a {name}");
+    }
     let text = object.repr().map(|text| text.to_string());
     shortened(&text.unwrap_or_else(|_| String::from("an object")))
 }

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import uLib.cuda.driver as cuda
 from device_kernels import kernel
+from uLib.cuda import gpuarray
 
 FOLDERS = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
 
@@ -52,6 +53,14 @@ def test_streams_are_those_of_who_has_some(fake):
             function(out, block=(1, 1, 1), stream=other)
 
 
+def test_a_wrong_array_is_named_without_copying_it(fake):
+    function, out, array = kernel(".u64 a").prepare("PQ"), cuda.mem_alloc(16), gpuarray.zeros(1 << 20, np.float32)
+    fake("reset")
+    with pytest.raises(cuda.LogicError, match="is a GPUArray, expected an integer$"):
+        function.prepared_call((1, 1), (1, 1, 1), out, array)
+    assert fake.count("cuMemcpyDtoH_v2") == fake.count("cuMemcpyDtoHAsync_v2") == 0
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -67,6 +76,7 @@ import sys
 import uLib.cuda.autoinit
 import uLib.cuda.driver as cuda
 from device_kernels import kernel
+from uLib.cuda import gpuarray
 function, out = kernel(".u64 a"), cuda.mem_alloc(64)
 class Nested:
     def __index__(self):
