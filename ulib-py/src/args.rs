@@ -14,6 +14,7 @@ use pyo3::types::{PyFloat, PyInt, PyString};
 use ulib_core::{Error, ErrorKind, Result};
 
 use crate::errors::{IntoPyResult, shortened};
+use crate::hooks;
 use crate::items::triple;
 
 /// An attribute that most objects do not have. Unlike with `getattr_opt` no exception is made and thrown away for those, which takes
@@ -35,6 +36,7 @@ pub(crate) fn goes_through(py: Python<'_>, error: &PyErr) -> bool {
     !error.is_instance_of::<PyException>(py)
         || error.is_instance_of::<PyMemoryError>(py)
         || error.is_instance_of::<PyRecursionError>(py)
+        || hooks::is_interruption(py, error)
 }
 
 /// The error that `named` makes of one, with that as its cause; one that [goes through](goes_through) stays.

@@ -6,7 +6,7 @@
 
 #![allow(unsafe_code, reason = "asks which frame runs")]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 
 use pyo3::prelude::*;
@@ -17,8 +17,11 @@ thread_local! {
 }
 
 thread_local! {
-    /// The exception that ended this thread's last buffer request, and where that was.
+    /// What the exception says that ended this thread's last buffer request, and where that was.
     static INTERRUPTED: RefCell<Option<(Spot, PyErr)>> = const { RefCell::new(None) };
+
+    /// The address of that exception, to know it by as long as it is there.
+    static INTERRUPTION: Cell<usize> = const { Cell::new(0) };
 }
 
 /// An object, and the instruction of Python code that uses it.
@@ -55,6 +58,12 @@ pub(crate) fn remember(py: Python<'_>, object: usize, raised: &PyErr) {
         .and_then(|copy| copy.call_method1("copy", (raised.value(py),)));
     let kept = copied.map_or_else(|_| raised.clone_ref(py), PyErr::from_value);
     INTERRUPTED.set(Some((Spot::now(py, object), kept)));
+    INTERRUPTION.set(raised.value(py).as_ptr() as usize);
+}
+
+/// Whether `error` is the exception that ended this thread's last buffer request: it says nothing of the object that was asked.
+pub(crate) fn is_interruption(py: Python<'_>, error: &PyErr) -> bool {
+    INTERRUPTION.get() == error.value(py).as_ptr() as usize
 }
 
 /// The exception of a buffer request for `object` that the instruction now running made and has got no answer to.

@@ -257,6 +257,24 @@ def test_an_exception_that_arrived_is_not_raised_again(fake, alarm):
     assert np.asarray(item)[5] == 2
 
 
+def test_an_exception_that_arrives_in_a_call_of_the_driver_layer_stays_what_it_is(fake, alarm):
+    from uLib.cuda import driver
+
+    memory, rows = driver.mem_alloc(64), driver.Memcpy2D()
+    for call in (
+        lambda item: driver.memcpy_htod(memory, item),
+        lambda item: driver.memcpy_htod_async(memory, item),
+        driver.module_from_buffer,
+        lambda item: driver.Linker().add_data(item, driver.jit_input_type.PTX, "item"),
+        rows.set_src_host,
+    ):
+        item = on_the_device_only(LARGE["image"](), fake)
+        alarm()
+        with pytest.raises(Stop):
+            call(item)
+        fake("bandwidth 0")
+
+
 @pytest.mark.parametrize("make", LARGE.values(), ids=list(LARGE))
 def test_an_exception_that_arrived_keeps_nothing(fake, alarm, make):
     from uLib.cuda import driver
