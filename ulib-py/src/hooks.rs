@@ -6,7 +6,7 @@
 
 #![allow(unsafe_code, reason = "asks which frame runs")]
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 
 use pyo3::prelude::*;
@@ -17,11 +17,16 @@ thread_local! {
 }
 
 thread_local! {
-    /// What the exception says that ended this thread's last buffer request, and where that was.
-    static INTERRUPTED: RefCell<Option<(Spot, PyErr)>> = const { RefCell::new(None) };
+    static INTERRUPTED: RefCell<Option<Interrupted>> = const { RefCell::new(None) };
+}
 
-    /// The address of that exception, to know it by as long as it is there.
-    static INTERRUPTION: Cell<usize> = const { Cell::new(0) };
+/// The exception that ended a thread's last buffer request.
+struct Interrupted {
+    at: Spot,
+    /// What it says.
+    kept: PyErr,
+    /// Its own address, by which it is known while it is on its way.
+    address: usize,
 }
 
 /// An object, and the instruction of Python code that uses it.
@@ -57,19 +62,28 @@ pub(crate) fn remember(py: Python<'_>, object: usize, raised: &PyErr) {
         .import("copy")
         .and_then(|copy| copy.call_method1("copy", (raised.value(py),)));
     let kept = copied.map_or_else(|_| raised.clone_ref(py), PyErr::from_value);
-    INTERRUPTED.set(Some((Spot::now(py, object), kept)));
-    INTERRUPTION.set(raised.value(py).as_ptr() as usize);
+    INTERRUPTED.set(Some(Interrupted {
+        at: Spot::now(py, object),
+        kept,
+        address: raised.value(py).as_ptr() as usize,
+    }));
 }
 
 /// Whether `error` is the exception that ended this thread's last buffer request: it says nothing of the object that was asked.
 pub(crate) fn is_interruption(py: Python<'_>, error: &PyErr) -> bool {
-    INTERRUPTION.get() == error.value(py).as_ptr() as usize
+    INTERRUPTED.with_borrow(|known| {
+        known.as_ref().is_some_and(|known| {
+            // Once it has gone, another one may be in its place.
+            known.address == error.value(py).as_ptr() as usize
+                && known.kept.get_type(py).is(error.get_type(py))
+        })
+    })
 }
 
 /// The exception of a buffer request for `object` that the instruction now running made and has got no answer to.
 pub(crate) fn recall(py: Python<'_>, object: usize) -> Option<PyErr> {
-    let (spot, raised) = INTERRUPTED.take()?;
-    (spot == Spot::now(py, object)).then_some(raised)
+    let known = INTERRUPTED.take()?;
+    (known.at == Spot::now(py, object)).then_some(known.kept)
 }
 
 /// Asks long copies to look for signals.

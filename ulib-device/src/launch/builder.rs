@@ -227,7 +227,8 @@ impl<'a> Launch<'a> {
     ///
     /// # Errors
     /// Kind `InvalidArgument` when the arguments are not as many, not as large or not of the kinds of the kernel's parameters (as
-    /// far as [`Function::parameters`] tells those), naming the argument; when memory is of a device that the stream's does not [reach](crate::Device::reaches); else as [`launch`](super::launch()).
+    /// far as [`Function::parameters`] tells those), naming the argument; when memory is of a device that the stream's does not
+    /// [reach](crate::Device::reaches); else as [`launch`](super::launch()).
     ///
     /// # Safety
     /// The kernel takes these arguments, reads no more of the memory than there is, writes only to what was given by
