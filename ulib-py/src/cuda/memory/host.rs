@@ -107,7 +107,11 @@ impl HostPointer {
 
     /// [`check`](Self::check) for a method of the class.
     fn check_in(&self, method: &str) -> PyResult<()> {
-        self.check(&format!("{}.{method}", self.class.0))
+        match self.freed.load(Ordering::SeqCst) {
+            false => Ok(()),
+            // The text is made only where it is needed: every view of the memory asks.
+            true => self.check(&format!("{}.{method}", self.class.0)),
+        }
     }
 
     /// The flags that the memory was made with, as long as it is not freed.
