@@ -2,8 +2,8 @@
 
 A launch is timed over many in a row, as the host sees it, without waiting for the kernels. Beside it, in turns with it in the same process,
 the same launch from C++ (where there is nvcc) and by CuPy (where it is installed): the fastest round of each counts, and the median of
-the ratios of all rounds. From Rust it is timed by a program of its own (``--rust PROGRAM``: ``benches/launches.rs`` compiled), which runs
-before, between and after. A compilation is timed cold (nothing kept) and kept.
+the ratios of all rounds. From Rust it is timed by a program of its own (``--rust PROGRAM``: ``benches/launches.rs`` compiled), in the same
+way. A compilation is timed cold (nothing kept) and kept.
 """
 
 import argparse
@@ -42,7 +42,7 @@ LAUNCHES = 500
 
 
 def cpp(folder):
-    """The seconds of so many launches from C++ onto an address, as a function; None where there is no nvcc."""
+    """The launch from C++ as a library; None where there is no nvcc."""
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     if not pathlib.Path(nvcc).exists():
         print("launch from C++: there is no nvcc")
@@ -50,9 +50,14 @@ def cpp(folder):
     source, library = f"{folder}/launch.cu", f"{folder}/launch.so"
     pathlib.Path(source).write_text(CPP)
     subprocess.run([nvcc, "-O2", "-arch=native", "-shared", "-Xcompiler", "-fPIC", "-o", library, source], check=True)
+    return library
+
+
+def from_cpp(library, a):
+    """The seconds of so many launches from C++ onto an address, as a function."""
     function = ctypes.CDLL(library).launches
     function.argtypes, function.restype = (ctypes.c_void_p, ctypes.c_int), ctypes.c_double
-    return function
+    return lambda times: function(int(a), times)
 
 
 def statement(text, **names):
@@ -81,14 +86,13 @@ def launch(function, a, rust):
         **by_cupy(),
     }
     with tempfile.TemporaryDirectory() as folder:
-        if from_cpp := cpp(folder):
-            calls = {"C++ (<<<>>>)": lambda times: from_cpp(int(a), times), **calls}
+        if library := cpp(folder):
+            calls = {"C++ (<<<>>>)": from_cpp(library, a), **calls}
+        if rust:
+            beside = ["--cpp", library] if library else []
+            subprocess.run([rust, "--bench", *beside], check=True)
     seconds = {name: [] for name in calls}
-    rows = {}
-    for turn in range(ROUNDS):
-        if rust and turn % (ROUNDS // 4) == 0:
-            for name, time_us in from_rust(rust):
-                rows[name] = min(time_us, rows.get(name, time_us))
+    for _ in range(ROUNDS):
         for name, call in calls.items():
             cuda.Context.synchronize()
             seconds[name].append(call(LAUNCHES) / LAUNCHES)
@@ -97,15 +101,7 @@ def launch(function, a, rust):
         ratios = sorted(mine / its for mine, its in zip(times, seconds[first], strict=True))
         middle, low, high = (ratios[int(part * (ROUNDS - 1))] for part in (0.5, 0.1, 0.9))
         beside = f"   {middle:.2f} of {first} ({low:.2f} to {high:.2f} in eight of ten rounds)" if name != first else ""
-        print(f"launch, {name:40} {min(times) * 1e6:8.2f} us{beside}")
-    for name, time_us in rows.items():
-        print(f"{name:48} {time_us:8.2f} us   {time_us / min(seconds[first]) / 1e6:.2f} of {first}")
-
-
-def from_rust(program):
-    """The names and microseconds that the program prints."""
-    printed = subprocess.run([program, "--bench"], check=True, capture_output=True, text=True).stdout
-    return [(line[:-12].strip(), float(line[-12:-3])) for line in printed.splitlines() if line.endswith(" us")]
+        print(f"launch, {name:40} {min(times) * 1e6:8.2f} us{beside}", flush=True)
 
 
 def graphs(function, a):

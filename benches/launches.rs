@@ -1,13 +1,16 @@
-//! Times of launching a kernel from Rust, as `benches/launches.py` times them from Python: many in a row, as the host sees it, the
-//! fastest of several rounds. That script runs this program beside the same launch from C++ (`--rust PROGRAM`).
+//! Times of launching a kernel from Rust, many in a row, as the host sees it: the fastest of several rounds.
 //!
-//! `cargo bench --bench launches` runs on the machine's own driver, and times nothing without a GPU.
+//! `cargo bench --bench launches` runs on the machine's own driver, and times nothing without a GPU. `benches/launches.py` runs this
+//! program with `--cpp LIBRARY`, its own launches from C++: those take turns with the ones from Rust here, and the median of the ratios
+//! of all rounds is printed as well.
 #![allow(unsafe_code, reason = "says what a kernel does with its arguments")]
 
+use std::ffi::{c_int, c_void};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use ulib_core::Result;
+use libloading::Library;
+use ulib_core::{Error, ErrorKind, Result};
 use ulib_device::{Device, DeviceMemory, Module, Stream};
 
 /// Multiplies the first 32 of `n` numbers.
@@ -51,6 +54,7 @@ fn times(device: &Device) -> Result<()> {
     let scale = Module::load(device, PTX)?.function("scale")?;
     let legacy = Stream::legacy(device);
     let mut a = DeviceMemory::from_slice(&[1.0_f32; 1024], &legacy)?;
+    let address = a.as_bytes().ptr() as *mut c_void;
     let mut launch = |stream: &Stream| {
         let launch = scale
             .launch(stream)
@@ -66,9 +70,18 @@ fn times(device: &Device) -> Result<()> {
     })?;
     // From here on no call has to make the device's context current and to restore what was before.
     let _current = device.bind()?;
-    time("launch from Rust", device, 2000, || launch(&legacy))?;
     let stream = Stream::new(device)?;
-    time("the same in a stream", device, 2000, || launch(&stream))?;
+    let beside = cpp()?;
+    for (name, stream) in [
+        ("launch from Rust", &legacy),
+        ("the same in a stream", &stream),
+    ] {
+        let one = || launch(stream);
+        match &beside {
+            Some(cpp) => in_turns(name, device, cpp, address, one)?,
+            None => time(name, device, 2000, one)?,
+        }
+    }
     time("20 launches from Rust", device, 100, || {
         (0..20).try_for_each(|_| launch(&stream))
     })?;
@@ -80,23 +93,74 @@ fn times(device: &Device) -> Result<()> {
     })
 }
 
+/// The library that `--cpp` names.
+fn cpp() -> Result<Option<Library>> {
+    let mut arguments = std::env::args().skip_while(|argument| argument != "--cpp");
+    let Some(path) = arguments.nth(1) else {
+        return Ok(None);
+    };
+    // SAFETY: it is the one that the script has just compiled, which does nothing when it is loaded.
+    let library = unsafe { Library::new(&path) };
+    library
+        .map(Some)
+        .map_err(|error| Error::new(ErrorKind::Unavailable, format!("{path}: {error}")))
+}
+
+/// Prints how long one call takes at best, and how that compares with a launch from C++ onto the same address.
+fn in_turns(
+    name: &str,
+    device: &Device,
+    cpp: &Library,
+    address: *mut c_void,
+    mut call: impl FnMut() -> Result<()>,
+) -> Result<()> {
+    const ROUNDS: usize = 60;
+    const LAUNCHES: c_int = 500;
+    type Launches = unsafe extern "C" fn(*mut c_void, c_int) -> f64;
+    // SAFETY: the function of that name has this type, in the source of `benches/launches.py`.
+    let from_cpp = unsafe { cpp.get::<Launches>(b"launches") }
+        .map_err(|error| Error::new(ErrorKind::Unavailable, error.to_string()))?;
+    let (mut best, mut ratios) = (f64::INFINITY, Vec::new());
+    for _ in 0..ROUNDS {
+        device.synchronize()?;
+        // SAFETY: its kernel multiplies 32 numbers from the address on, where there are as many.
+        let its = unsafe { from_cpp(address, LAUNCHES) };
+        device.synchronize()?;
+        let ours = seconds(LAUNCHES, &mut call)?;
+        best = best.min(ours / f64::from(LAUNCHES));
+        ratios.push(ours / its);
+    }
+    ratios.sort_by(f64::total_cmp);
+    let [low, middle, high] = [ROUNDS / 10, ROUNDS / 2, ROUNDS - ROUNDS / 10].map(|at| ratios[at]);
+    println!(
+        "{name:48} {:8.2} us   {middle:.2} of C++ (<<<>>>) ({low:.2} to {high:.2} in eight of ten rounds)",
+        best * 1e6
+    );
+    Ok(())
+}
+
+/// The seconds of so many calls.
+fn seconds(times: c_int, call: &mut impl FnMut() -> Result<()>) -> Result<f64> {
+    let begin = Instant::now();
+    for _ in 0..times {
+        call()?;
+    }
+    Ok(begin.elapsed().as_secs_f64())
+}
+
 /// Prints how long one call takes at best.
 fn time(
     name: &str,
     device: &Device,
-    times: u32,
+    times: c_int,
     mut call: impl FnMut() -> Result<()>,
 ) -> Result<()> {
     let mut best = f64::INFINITY;
     for _ in 0..7 {
         device.synchronize()?;
-        let begin = Instant::now();
-        for _ in 0..times {
-            call()?;
-        }
-        best = best.min(begin.elapsed().as_secs_f64() / f64::from(times));
+        best = best.min(seconds(times, &mut call)? / f64::from(times));
     }
     device.synchronize()?;
-    println!("{name:32} {:8.2} us", best * 1e6);
+    println!("{name:48} {:8.2} us", best * 1e6);
     Ok(())
 }

@@ -80,21 +80,14 @@ impl LaunchConfig {
         kernel_threads: u32,
         kernel_shared: u32,
     ) -> Result<()> {
-        for (what, sizes, bounds) in [
-            ("grid", self.grid, limits.grid),
-            ("block", self.block, limits.block),
-        ] {
-            for ((axis, size), bound) in AXES.into_iter().zip(sizes).zip(bounds) {
-                if size == 0 || size > bound {
-                    return Err(invalid(
-                        format!("{what}.{axis}"),
-                        u64::from(size),
-                        format!("1 to {bound}"),
-                    ));
-                }
-            }
+        if let Some(axis) = beyond(self.grid, limits.grid) {
+            return Err(size_refused("grid", axis, self.grid, limits.grid));
         }
-        let threads: u64 = self.block.iter().map(|&n| u64::from(n)).product();
+        if let Some(axis) = beyond(self.block, limits.block) {
+            return Err(size_refused("block", axis, self.block, limits.block));
+        }
+        let [x, y, z] = self.block.map(u64::from);
+        let threads = x * y * z;
         // A kernel that needs many registers may allow fewer threads than the device.
         let bound = match kernel_threads {
             0 => limits.threads_per_block,
@@ -123,6 +116,24 @@ impl LaunchConfig {
     }
 }
 
+/// The axis along which there are none, or more than the device can have.
+#[inline]
+fn beyond(sizes: [u32; 3], bounds: [u32; 3]) -> Option<usize> {
+    // None, less one, is beyond every bound.
+    (0..3).find(|&axis| sizes[axis].wrapping_sub(1) >= bounds[axis])
+}
+
+#[cold]
+fn size_refused(what: &str, axis: usize, sizes: [u32; 3], bounds: [u32; 3]) -> Error {
+    let (size, bound) = (u64::from(sizes[axis]), bounds[axis]);
+    invalid(
+        format!("{what}.{}", AXES[axis]),
+        size,
+        format!("1 to {bound}"),
+    )
+}
+
+#[cold]
 fn invalid(argument: String, value: u64, expected: String) -> Error {
     Error::invalid("launch", argument, value, expected)
 }

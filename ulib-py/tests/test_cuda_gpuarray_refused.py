@@ -93,6 +93,28 @@ def test_the_class_says_so_as_its_arrays_do(gpu):
             cls.nonsense
 
 
+def test_what_a_class_of_ones_own_cannot_tell_is_not_taken_for_arithmetic(gpu):
+    class Mine(gpuarray.GPUArray):
+        __slots__ = ("max",)
+
+        @property
+        def real(self):
+            raise AttributeError("of the program")
+
+    class Its(Mine):
+        pass
+
+    for own in (Mine((4,), np.float32), Its((4,), np.float32)):
+        with pytest.raises(AttributeError, match="^of the program$"):
+            own.real
+        with pytest.raises(AttributeError, match="^'?(max|Mine|Its)"):
+            own.max
+        own.max = 3
+        assert own.max == 3
+        with pytest.raises(AttributeError, match="imag: gpuarray arithmetic is not there yet"):
+            own.imag
+
+
 def test_functions_that_are_not_there_yet_say_so():
     names = "sum max min dot subset_sum subset_dot take where if_positive minimum maximum concatenate stack multi_put multi_take_put any"
     for name in names.split():

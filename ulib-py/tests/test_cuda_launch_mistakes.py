@@ -91,3 +91,21 @@ except RecursionError as error:
 """
     done = python(program.replace("CALL", call), PYTHONPATH=FOLDERS)
     assert done.stdout.startswith("ended maximum recursion depth exceeded"), done.stdout
+
+
+def test_what_stands_for_no_memory_is_named_with_its_parameter(fake):
+    class Holder(cuda.PointerHolderBase):
+        def __init__(self, answer):
+            self.answer = answer
+
+        def get_pointer(self):
+            return self.answer
+
+    class Handler(cuda.ArgumentHandler):
+        def get_device_alloc(self):
+            return self.array
+
+    function, out = kernel(".u64 a"), cuda.mem_alloc(16)
+    for wrong in (Holder("x"), Holder(-1), Holder(2**64), Holder(None), Handler("x"), Handler(None), Handler(-1)):
+        with pytest.raises(cuda.LogicError, match=r"^launch: parameter #1 \(0-based\) of kernel fakecuda_parameters is .*no (device memory|address)"):
+            function(out, wrong, block=(1, 1, 1))

@@ -115,7 +115,7 @@ def test_advice_is_whole(gpu):
     for call, words in (
         (lambda: cuda.memcpy_htod(memory, gaps), r"src is not contiguous \(shape \[4\], strides \[8\]\); copy it first: numpy.ascontiguousarray\(src\)"),
         (lambda: cuda.memcpy_dtoh(gaps, memory), "dest is not contiguous .*; copy to a contiguous array, and from there to this one"),
-        (lambda: cuda.memcpy_dtoh(np.zeros(2, "f4"), gpuarray.zeros(4, "f4")[::2]), r"src is an array with gaps; use one without, such as src.copy\(\)"),
+        (lambda: cuda.memcpy_dtoh(np.zeros(2, "f4"), gpuarray.zeros(4, "f4")[::2]), r"src is an array with gaps; use one without, such as its copy\(\)"),
         (lambda: gpuarray.to_gpu(np.zeros(3, ">f4")), r"kernels cannot read; convert them with a.astype\(a.dtype.newbyteorder\('='\)\)"),
     ):  # fmt: skip
         with pytest.raises((cuda.LogicError, TypeError), match=f"{words}$"):

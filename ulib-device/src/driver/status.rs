@@ -13,22 +13,28 @@ use ulib_core::{Error, ErrorKind, Result};
 /// does not tell them) for code 2. The message has the driver's own name and text for the code; a code that the
 /// driver does not know is printed as a number. Where a kernel has failed that was launched before, the launch is named that
 /// has most likely done it.
+#[inline]
 pub fn check(table: &Table, call: &'static str, status: CUresult) -> Result<()> {
-    if status == CUresult::CUDA_SUCCESS {
-        return Ok(());
+    match status {
+        CUresult::CUDA_SUCCESS => Ok(()),
+        _ => Err(failed(table, call, status)),
     }
+}
+
+#[cold]
+fn failed(table: &Table, call: &'static str, status: CUresult) -> Error {
     let mut words = describe(table, status);
     if is_late(status)
         && let Some(blame) = Device::last_bound().and_then(|device| device.recent().blame())
     {
         words = format!("{words} ({blame})");
     }
-    Err(match status {
+    match status {
         CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
             Error::in_op(ErrorKind::OutOfMemory { needs: 0, free: 0 }, call, words)
         }
         _ => Error::driver(status.0.cast_signed(), call, words),
-    })
+    }
 }
 
 /// The error for an entry point that this driver lacks; `since` is the CUDA version that brought it, such as `11.2`.

@@ -10,11 +10,17 @@ static BEGINNING: Mutex<()> = Mutex::new(());
 static QUEUEING: RwLock<()> = RwLock::new(());
 static EVER: AtomicBool = AtomicBool::new(false);
 
+/// What a thread has locked.
+struct Locked {
+    beginning: Cell<bool>,
+    queueing: Cell<bool>,
+}
+
 thread_local! {
-    /// Whether this thread has locked `BEGINNING`.
-    static HOLDS: Cell<bool> = const { Cell::new(false) };
-    /// Whether it has locked `QUEUEING`.
-    static QUEUES: Cell<bool> = const { Cell::new(false) };
+    /// In one place, since finding it costs a call.
+    static LOCKED: Locked = const {
+        Locked { beginning: Cell::new(false), queueing: Cell::new(false) }
+    };
 }
 
 /// Whether any stream was captured by [`Stream::capture`](crate::Stream::capture) so far.
@@ -29,7 +35,7 @@ pub(crate) struct NoneBegins(Option<MutexGuard<'static, ()>>);
 impl NoneBegins {
     pub(crate) fn new() -> Self {
         // In a forked child another thread of the parent may have it for ever, and nobody captures.
-        if forked() || HOLDS.replace(true) {
+        if forked() || LOCKED.with(|locked| locked.beginning.replace(true)) {
             return Self(None);
         }
         Self(Some(
@@ -41,7 +47,7 @@ impl NoneBegins {
 impl Drop for NoneBegins {
     fn drop(&mut self) {
         if self.0.is_some() {
-            HOLDS.set(false);
+            LOCKED.with(|locked| locked.beginning.set(false));
         }
     }
 }
@@ -55,7 +61,8 @@ impl Queueing {
     pub(crate) const NOTHING: Self = Self(None);
 
     pub(crate) fn new() -> Self {
-        if HOLDS.get() || forked() || QUEUES.replace(true) {
+        if forked() || LOCKED.with(|locked| locked.beginning.get() || locked.queueing.replace(true))
+        {
             return Self::NOTHING;
         }
         Self(Some(
@@ -67,7 +74,7 @@ impl Queueing {
 impl Drop for Queueing {
     fn drop(&mut self) {
         if self.0.is_some() {
-            QUEUES.set(false);
+            LOCKED.with(|locked| locked.queueing.set(false));
         }
     }
 }
@@ -81,7 +88,7 @@ pub(super) struct Begins {
 impl Begins {
     pub(super) fn new() -> Self {
         let none_begins = NoneBegins::new();
-        let queueing = (!forked() && !QUEUES.replace(true))
+        let queueing = (!forked() && !LOCKED.with(|locked| locked.queueing.replace(true)))
             .then(|| QUEUEING.write().unwrap_or_else(PoisonError::into_inner));
         EVER.store(true, Ordering::Relaxed);
         Self {
@@ -94,7 +101,7 @@ impl Begins {
 impl Drop for Begins {
     fn drop(&mut self) {
         if self.queueing.is_some() {
-            QUEUES.set(false);
+            LOCKED.with(|locked| locked.queueing.set(false));
         }
     }
 }

@@ -129,7 +129,15 @@ impl InCapture {
 }
 
 /// The capture of ours that `stream` is part of.
+#[inline]
 pub(crate) fn capture_of(stream: &Stream) -> Result<Option<InCapture>> {
+    match any_capture() {
+        true => in_capture(stream),
+        false => Ok(None),
+    }
+}
+
+fn in_capture(stream: &Stream) -> Result<Option<InCapture>> {
     Ok(found(stream)?.map(|(number, owners)| InCapture {
         number,
         whole: Arc::clone(&owners.whole),

@@ -1,6 +1,6 @@
 //! The values of a kernel's parameters, and their check against what the kernel takes.
 
-use crate::module::{Function, ParameterKind};
+use crate::module::{Function, Parameter, ParameterKind};
 use core::ffi::c_void;
 use smallvec::SmallVec;
 use ulib_core::words::counted;
@@ -23,14 +23,16 @@ const WORD: usize = size_of::<u128>();
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Arguments {
-    words: SmallVec<[u128; 8]>,
     values: SmallVec<[Value; 8]>,
+    /// Those that are larger than a word.
+    long: Vec<u128>,
 }
 
-/// The word where a value begins, its size in bytes, and what it is.
+/// A value of so many bytes, and what it is.
 #[derive(Clone, Copy, Debug)]
 struct Value {
-    at: u32,
+    /// Its bytes; of one that is larger, the number of its first word in `long`.
+    word: u128,
     size: u32,
     kind: ParameterKind,
 }
@@ -67,15 +69,20 @@ impl Arguments {
     /// Adds a value of this kind.
     #[inline]
     pub fn push_as(&mut self, kind: ParameterKind, value: &[u8]) {
-        self.values.push(Value {
-            at: self.words.len() as u32,
-            size: value.len() as u32,
-            kind,
-        });
-        match value.len() {
-            1..=WORD => self.words.push(word(value)),
-            _ => self.words.extend(value.chunks(WORD).map(word)),
-        }
+        let size = value.len() as u32;
+        let word = match value.len() {
+            ..=WORD => word(value),
+            _ => self.keep_long(value) as u128,
+        };
+        self.values.push(Value { word, size, kind });
+    }
+
+    /// Where the words of a value begin.
+    #[cold]
+    fn keep_long(&mut self, value: &[u8]) -> usize {
+        let at = self.long.len();
+        self.long.extend(value.chunks(WORD).map(word));
+        at
     }
 
     /// How many values there are.
@@ -105,42 +112,60 @@ impl Arguments {
             return Ok(());
         };
         if parameters.len() != self.len() {
-            return Err(Error::in_op(
-                ErrorKind::InvalidArgument,
-                "launch",
-                format!(
-                    "{} for kernel {}, which takes {}",
-                    counted(self.len(), "argument"),
-                    function.name(),
-                    parameters.len()
-                ),
-            ));
+            return Err(self.wrong_count(function, parameters.len()));
         }
-        for (index, (parameter, value)) in parameters.iter().zip(&self.values).enumerate() {
-            let size = value.size as usize;
-            if size != parameter.size || !parameter.kind.takes(value.kind) {
-                return Err(Error::in_op(
-                    ErrorKind::InvalidArgument,
-                    "launch",
-                    format!(
-                        "argument {index} (counted from 0) of kernel {} is {}, and the parameter {}",
-                        function.name(),
-                        value.kind.describe(size),
-                        parameter.kind.describe(parameter.size)
-                    ),
-                ));
-            }
+        let wrong = parameters
+            .iter()
+            .zip(&self.values)
+            .position(|(takes, value)| {
+                value.size as usize != takes.size || !takes.kind.takes(value.kind)
+            });
+        match wrong {
+            None => Ok(()),
+            Some(index) => Err(self.wrong_value(function, index, parameters[index])),
         }
-        Ok(())
+    }
+
+    #[cold]
+    fn wrong_count(&self, function: &Function, takes: usize) -> Error {
+        let given = counted(self.len(), "argument");
+        let what = format!(
+            "{given} for kernel {}, which takes {takes}",
+            function.name()
+        );
+        Error::in_op(ErrorKind::InvalidArgument, "launch", what)
+    }
+
+    #[cold]
+    fn wrong_value(&self, function: &Function, index: usize, parameter: Parameter) -> Error {
+        let Value { size, kind, .. } = self.values[index];
+        let what = format!(
+            "argument {index} (counted from 0) of kernel {} is {}, and the parameter {}",
+            function.name(),
+            kind.describe(size as usize),
+            parameter.kind.describe(parameter.size)
+        );
+        Error::in_op(ErrorKind::InvalidArgument, "launch", what)
     }
 
     /// Calls `work` with one pointer for each value, good during the call.
     pub(crate) fn with_pointers<R>(&mut self, work: impl FnOnce(&mut [*mut c_void]) -> R) -> R {
-        let start = self.words.as_mut_ptr();
-        // `wrapping_add` stays inside: every place is one of `words`, or the end for a value without bytes.
-        let pointer = |value: &Value| start.wrapping_add(value.at as usize).cast::<c_void>();
-        let mut pointers: SmallVec<[*mut c_void; 8]> = self.values.iter().map(pointer).collect();
-        work(&mut pointers)
+        let long = self.long.as_mut_ptr();
+        // `wrapping_add` stays inside: the place is one of `long`.
+        let pointer = |value: &mut Value| match value.size as usize {
+            ..=WORD => (&raw mut value.word).cast::<c_void>(),
+            _ => long.wrapping_add(value.word as usize).cast(),
+        };
+        let mut few = [core::ptr::null_mut(); 8];
+        match few.get_mut(..self.values.len()) {
+            Some(few) => {
+                for (place, value) in few.iter_mut().zip(&mut self.values) {
+                    *place = pointer(value);
+                }
+                work(few)
+            }
+            None => work(&mut self.values.iter_mut().map(pointer).collect::<Vec<_>>()),
+        }
     }
 }
 
@@ -161,12 +186,15 @@ mod tests {
                     arguments.with_pointers(|pointers| pointers.iter().map(|p| p.addr()).collect());
                 assert_eq!(seen.len(), count);
                 assert!(seen.iter().all(|address| address % 16 == 0));
-                let all: &[u8] = ulib_core::bytemuck::cast_slice(&arguments.words);
-                for n in 0..count {
-                    let Value { at, size, .. } = arguments.values[n];
-                    assert_eq!(size as usize, bytes);
-                    assert_eq!(all[at as usize * 16..][..bytes], vec![n as u8; bytes]);
-                    assert_eq!(seen[n] - seen[0], at as usize * 16);
+                for (n, value) in arguments.values.iter().enumerate() {
+                    let words = match bytes {
+                        ..=WORD => core::slice::from_ref(&value.word),
+                        _ => &arguments.long[value.word as usize..],
+                    };
+                    assert_eq!(seen[n], words.as_ptr().addr());
+                    let all: &[u8] = ulib_core::bytemuck::cast_slice(words);
+                    assert_eq!(all[..bytes], vec![n as u8; bytes]);
+                    assert_eq!(value.size as usize, bytes);
                 }
                 assert_eq!(arguments.size(count), None);
             }

@@ -41,6 +41,7 @@ const MOST: usize = 1 << 15;
 impl Function {
     /// Whether [`parameters`](Self::parameters) answers without asking the driver.
     #[must_use]
+    #[inline]
     pub fn knows_parameters(&self) -> bool {
         self.0.parameters.get().is_some()
     }
@@ -52,10 +53,15 @@ impl Function {
     ///
     /// # Errors
     /// Whatever the driver says; kind `Forked` in a forked child.
+    #[inline]
     pub fn parameters(&self) -> Result<Option<&[Parameter]>> {
-        if let Some(known) = self.0.parameters.get() {
-            return Ok(known.as_deref());
+        match self.0.parameters.get() {
+            Some(known) => Ok(known.as_deref()),
+            None => self.ask_for_parameters(),
         }
+    }
+
+    fn ask_for_parameters(&self) -> Result<Option<&[Parameter]>> {
         Driver::ready()?;
         let table = self.device().table();
         let declared = self.module().0.signatures.get(self.name());

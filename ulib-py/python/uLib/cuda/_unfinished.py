@@ -74,9 +74,9 @@ class NoArithmetic(metaclass=_Later):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name in _LATER_METHODS:
+            if name in _LATER_METHODS and not any(name in vars(base) for base in type(self).__mro__):
                 raise AttributeError(_later(type(self).__name__, name), name=name, obj=self)
-            # Python's own words, or those of a property that could not tell.
+            # Python's own words, or those of a property of a class made of this one that could not tell.
             return object.__getattribute__(self, name)
 
     __hash__ = None  # type: ignore[assignment]

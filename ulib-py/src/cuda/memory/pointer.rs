@@ -231,7 +231,7 @@ impl Pointer {
         };
         if !array.is_packed() {
             return Err(logic(format!(
-                "{op}: {what} is an array with gaps; use one without, such as {what}.copy()"
+                "{op}: {what} is an array with gaps; use one without, such as its copy()"
             )));
         }
         Ok(Some(Self {

@@ -107,7 +107,9 @@ fn push_described(
     arguments: &mut Arguments,
     needs: &mut Needs,
 ) -> PyResult<()> {
-    needs.after.extend(array.stream);
+    if let Some(stream) = array.stream {
+        needs.others().after.push(stream);
+    }
     arguments.push(&array.address.to_ne_bytes());
     place.check_address(object)
 }
@@ -164,8 +166,9 @@ pub(super) fn push_address(
         let taken = dlpack::import::take_cuda(object, said, LEGACY)
             .and_then(|taken| Ok((taken.checked_address().cuda()?, taken)));
         let (address, taken) = taken.map_err(|error| lent(place, object, error))?;
-        needs.lent.push(taken);
-        needs.after.push(LEGACY as usize);
+        let others = needs.others();
+        others.lent.push(taken);
+        others.after.push(LEGACY as usize);
         arguments.push(&address.to_ne_bytes());
         return place.check_address(object);
     }
@@ -206,11 +209,13 @@ pub(super) fn push_memory(
     if let Some(slot) = ours(object) {
         return push_ours(place, object, slot, arguments, needs);
     }
-    let pointer = Pointer::of("launch", "an argument", object)?;
+    let pointer = Pointer::of("launch", &place.parameter(), object)?;
     arguments.push(&pointer.address().to_ne_bytes());
     if let Some(owner) = pointer.owner() {
         needs.owners.push(owner.clone());
     }
-    needs.imported.extend(pointer.imported().cloned());
+    if let Some(imported) = pointer.imported() {
+        needs.others().imported.push(imported.clone());
+    }
     place.check_address(object)
 }

@@ -49,7 +49,7 @@ impl Function {
         let (mut arguments, mut needs) = (Arguments::new(), Detached::new(Needs::default()));
         let parameters = self.declared(py)?;
         pack(&self.function, parameters, args, &mut arguments, &mut needs)?;
-        let handlers = core::mem::take(&mut needs.handlers);
+        let handlers = needs.take_handlers();
         if time_kernel {
             self.refuse_capture(py, stream, "time_kernel waits for the kernel")?;
         }
@@ -151,15 +151,9 @@ impl Function {
         })?;
         let (mut arguments, mut needs) = (Arguments::new(), Detached::new(Needs::default()));
         let parameters = self.declared(py)?;
-        let converted = prepared.get().convert(py, values, parameters.is_some())?;
-        let values = converted.as_ref().unwrap_or(values);
-        pack(
-            &self.function,
-            parameters,
-            values,
-            &mut arguments,
-            &mut needs,
-        )?;
+        prepared
+            .get()
+            .pack(self, parameters, values, &mut arguments, &mut needs)?;
         needs.without_handlers(self.function.name())?;
         let kept = any_capture().then(|| Object::new(values.as_any()));
         self.launch_in(py, call, &called, &mut arguments, &mut needs, kept)

@@ -3,15 +3,16 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyInt, PyString, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyComplex, PyFloat, PyInt, PyString, PyTuple, PyType};
 use ulib_core::Result;
-use ulib_device::module::ParameterKind;
+use ulib_device::launch::Arguments;
+use ulib_device::module::{Parameter, ParameterKind};
 use ulib_device::{Event, Stream};
 
 use super::calls::no_list;
 use super::function::Function;
 use super::numpy::{Numpy, Scalar};
-use super::values::Needs;
+use super::values::{Needs, Place, push};
 use crate::args::{Int, attempted, caused, shown};
 use crate::cuda::errors::{IntoCudaResult, logic};
 use crate::detached::Detached;
@@ -127,13 +128,15 @@ impl Prepared {
         Ok(Self { kinds })
     }
 
-    /// The values with numbers of Python made numbers of the types that were said; `None` when nothing has to be made.
-    pub(super) fn convert<'py>(
+    /// Puts the values into `arguments`, made numbers of the types that were said where they are none yet.
+    pub(super) fn pack(
         &self,
-        py: Python<'py>,
-        values: &Bound<'py, PyTuple>,
-        sizes_known: bool,
-    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        function: &Function,
+        parameters: Option<&[Parameter]>,
+        values: &Bound<'_, PyTuple>,
+        arguments: &mut Arguments,
+        needs: &mut Needs,
+    ) -> PyResult<()> {
         if values.len() != self.kinds.len() {
             return Err(logic(format!(
                 "the prepared call takes {} arguments, and got {}",
@@ -141,61 +144,73 @@ impl Prepared {
                 values.len()
             )));
         }
-        let mut made: Option<Vec<Bound<'py, PyAny>>> = None;
         for (index, (kind, value)) in self.kinds.iter().zip(values.iter_borrowed()).enumerate() {
-            // What an object says of itself is asked once.
-            let whole = match kind {
-                Kind::Number(scalar @ (Scalar::Signed(_) | Scalar::Unsigned(_)), class)
-                    if value.get_type_ptr().cast() != class.as_ptr() =>
-                {
-                    Some(checked_integer(index, &value, *scalar)?)
-                }
-                _ => None,
-            };
-            let class = match kind {
-                Kind::Number(scalar, class) if !keeps(&value, *scalar, class, sizes_known) => {
-                    class.bind(py).clone()
-                }
-                Kind::Address if !sizes_known && value.is_exact_instance_of::<PyInt>() => py
-                    .import(intern!(py, "numpy"))?
-                    .getattr(intern!(py, "uint64"))?
-                    .cast_into::<PyType>()?,
-                // As `struct` has them.
-                Kind::Struct(_) if value.is_instance_of::<PyBytes>() => {
-                    let void = py
-                        .import(intern!(py, "numpy"))?
-                        .getattr(intern!(py, "void"))?;
-                    let made = made.get_or_insert_with(|| values.iter().take(index).collect());
-                    made.push(void.call1((&value,))?);
-                    continue;
-                }
-                _ => {
-                    if let Some(made) = &mut made {
-                        made.push(value.to_owned());
-                    }
-                    continue;
-                }
-            };
-            if value.is_none()
-                || value.is_instance_of::<PyString>()
-                || value.is_instance_of::<PyBytes>()
+            let place = Place::new(index, function.inner(), parameters);
+            // Most are numbers of Python, of which NumPy need not make others first.
+            if let (Kind::Number(scalar, _), Some(_)) = (kind, place.takes)
+                && let Some(bits) = scalar.bits_of(&value)
             {
-                // NumPy would read them, and take None for NaN.
-                return Err(refused(index, &value, "a number"));
+                arguments.push(&bits.to_le_bytes()[..scalar.size()]);
+                continue;
             }
-            let number = class
-                .call1((whole.as_ref().unwrap_or(&value),))
-                .map_err(|error| {
-                    caused(py, error, |error| {
-                        logic(format!(
-                            "parameter #{index} (0-based) of the prepared call: {error}"
-                        ))
-                    })
-                })?;
-            made.get_or_insert_with(|| values.iter().take(index).collect())
-                .push(number);
+            let made = kind.made(index, &value, parameters.is_some())?;
+            push(&place, made.as_ref().unwrap_or(&value), arguments, needs)?;
         }
-        made.map(|made| PyTuple::new(py, made)).transpose()
+        Ok(())
+    }
+}
+
+impl Kind {
+    /// What is made of a value that is not of the type yet; `None` of one that goes as it is.
+    fn made<'py>(
+        &self,
+        index: usize,
+        value: &Bound<'py, PyAny>,
+        sizes_known: bool,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let py = value.py();
+        let of_numpy = |name| py.import(intern!(py, "numpy"))?.getattr(name);
+        let (class, whole) = match self {
+            Self::Number(_, class) if value.get_type_ptr().cast() == class.as_ptr() => {
+                return Ok(None);
+            }
+            Self::Number(scalar, class) => {
+                // What an object says of itself is asked once.
+                let whole = match scalar {
+                    Scalar::Signed(_) | Scalar::Unsigned(_) => {
+                        Some(checked_integer(index, value, *scalar)?)
+                    }
+                    _ => None,
+                };
+                if sizes_known && scalar.is_kind_of(value) {
+                    return Ok(None);
+                }
+                (class.bind(py).clone().into_any(), whole)
+            }
+            Self::Address if !sizes_known && value.is_exact_instance_of::<PyInt>() => {
+                (of_numpy(intern!(py, "uint64"))?, None)
+            }
+            // As `struct` has them.
+            Self::Struct(_) if value.is_instance_of::<PyBytes>() => {
+                return of_numpy(intern!(py, "void"))?.call1((value,)).map(Some);
+            }
+            _ => return Ok(None),
+        };
+        if value.is_none()
+            || value.is_instance_of::<PyString>()
+            || value.is_instance_of::<PyBytes>()
+        {
+            // NumPy would read them, and take None for NaN.
+            return Err(refused(index, value, "a number"));
+        }
+        let made = class.call1((whole.as_ref().unwrap_or(value),));
+        made.map(Some).map_err(|error| {
+            caused(py, error, |error| {
+                logic(format!(
+                    "parameter #{index} (0-based) of the prepared call: {error}"
+                ))
+            })
+        })
     }
 }
 
@@ -241,22 +256,37 @@ fn checked_integer<'py>(
     }
 }
 
-/// Whether a value is as it should be: of the type that was said, or an int or float that becomes the same without it.
-fn keeps(value: &Bound<'_, PyAny>, scalar: Scalar, class: &Py<PyType>, sizes_known: bool) -> bool {
-    let of = value.get_type_ptr();
-    if of.cast() == class.as_ptr() {
-        return true;
-    }
-    if !sizes_known {
-        return false;
-    }
-    match scalar {
-        Scalar::Signed(_) | Scalar::Unsigned(_) => value.is_exact_instance_of::<PyInt>(),
-        Scalar::Float | Scalar::Double => value.is_exact_instance_of::<pyo3::types::PyFloat>(),
-        Scalar::ComplexFloat | Scalar::ComplexDouble => {
-            value.is_exact_instance_of::<pyo3::types::PyComplex>()
+impl Scalar {
+    /// Whether a value is a number of Python that becomes the same as one of this type without being made one first.
+    fn is_kind_of(self, value: &Bound<'_, PyAny>) -> bool {
+        match self {
+            Self::Signed(_) | Self::Unsigned(_) => value.is_exact_instance_of::<PyInt>(),
+            Self::Float | Self::Double => value.is_exact_instance_of::<PyFloat>(),
+            Self::ComplexFloat | Self::ComplexDouble => value.is_exact_instance_of::<PyComplex>(),
+            _ => false,
         }
-        _ => false,
+    }
+
+    /// The bits of such a number, beginning with the lowest; `None` for any other value, and for integers that are refused or need
+    /// a closer look.
+    fn bits_of(self, value: &Bound<'_, PyAny>) -> Option<u64> {
+        match self {
+            Self::Float if value.is_exact_instance_of::<PyFloat>() => {
+                Some((value.extract::<f64>().ok()? as f32).to_bits().into())
+            }
+            Self::Double if value.is_exact_instance_of::<PyFloat>() => {
+                Some(value.extract::<f64>().ok()?.to_bits())
+            }
+            Self::Signed(size @ (4 | 8)) if value.is_exact_instance_of::<PyInt>() => {
+                let number = value.extract::<i64>().ok()?;
+                (size == 8 || i32::try_from(number).is_ok()).then_some(number.cast_unsigned())
+            }
+            Self::Unsigned(size @ (4 | 8)) if value.is_exact_instance_of::<PyInt>() => {
+                let number = u64::try_from(value.extract::<i64>().ok()?).ok()?;
+                (size == 8 || u32::try_from(number).is_ok()).then_some(number)
+            }
+            _ => None,
+        }
     }
 }
 
@@ -356,18 +386,6 @@ fn type_kind(index: usize, item: &Bound<'_, PyAny>) -> PyResult<Kind> {
         None if kind == "O" => Kind::Address,
         None => Kind::Struct(None),
     })
-}
-
-impl Needs {
-    /// Handlers copy for calls that are not prepared.
-    pub(super) fn without_handlers(&self, kernel: &str) -> PyResult<()> {
-        if self.handlers.is_empty() {
-            return Ok(());
-        }
-        Err(logic(format!(
-            "kernel {kernel}: In, Out and InOut copy arrays of the host, which only a plain call does"
-        )))
-    }
 }
 
 /// The seconds a kernel took: calling it waits for the kernel.

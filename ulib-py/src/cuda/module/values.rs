@@ -29,6 +29,12 @@ use crate::interop::foreign::wait_for_owner;
 pub(crate) struct Needs {
     /// Allocations of ours that the kernel gets: they remember the stream, and are not given back before.
     pub(super) owners: SmallVec<[InHand<DeviceBytes>; 4]>,
+    others: Option<Box<Others>>,
+}
+
+/// What few calls need.
+#[derive(Default)]
+pub(super) struct Others {
     /// Streams on which other libraries still work on their arrays.
     pub(super) after: Vec<usize>,
     /// Textures and surfaces, which are destroyed after the work that is queued with them.
@@ -44,11 +50,33 @@ pub(crate) struct Needs {
 
 impl Ends for Needs {
     fn ends_at_once(&mut self) -> bool {
-        self.textures.is_empty() && self.surfaces.is_empty()
+        let at_once = |others: &Others| others.textures.is_empty() && others.surfaces.is_empty();
+        self.others.as_deref().is_none_or(at_once)
     }
 }
 
 impl Needs {
+    /// What few calls need, from now on.
+    pub(super) fn others(&mut self) -> &mut Others {
+        self.others.get_or_insert_default()
+    }
+
+    /// The handlers that copy before and after the call, which the caller has from now on.
+    pub(super) fn take_handlers(&mut self) -> Vec<Py<PyAny>> {
+        let others = self.others.as_mut();
+        others.map_or_else(Vec::new, |others| core::mem::take(&mut others.handlers))
+    }
+
+    /// Refuses handlers, which copy for calls that are not prepared.
+    pub(super) fn without_handlers(&self, kernel: &str) -> PyResult<()> {
+        match &self.others {
+            Some(others) if !others.handlers.is_empty() => Err(logic(format!(
+                "kernel {kernel}: In, Out and InOut copy arrays of the host, which only a plain call does"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// The memory that is used.
     pub(crate) fn owners(&self) -> &[InHand<DeviceBytes>] {
         &self.owners
@@ -63,13 +91,16 @@ impl Needs {
             // launches them, as everywhere; what is noted is that the memory is in use.
             owner.use_on(stream, Access::Read)?;
         }
-        for texture in &self.textures {
+        let Some(others) = &self.others else {
+            return Ok(());
+        };
+        for texture in &others.textures {
             texture.queue_on(stream, || Ok(()))?;
         }
-        for surface in &self.surfaces {
+        for surface in &others.surfaces {
             surface.queue_on(stream, || Ok(()))?;
         }
-        for &handle in &self.after {
+        for &handle in &others.after {
             // SAFETY: the protocol says that the stream is there as long as the array, which the arguments keep.
             unsafe { wait_for_owner(stream, handle)? };
         }
@@ -85,7 +116,15 @@ pub(super) struct Place<'a> {
     pub(super) takes: Option<&'a Parameter>,
 }
 
-impl Place<'_> {
+impl<'a> Place<'a> {
+    pub(super) fn new(index: usize, kernel: &'a Function, of: Option<&'a [Parameter]>) -> Self {
+        Self {
+            index,
+            kernel: kernel.name(),
+            takes: of.and_then(|parameters| parameters.get(index)),
+        }
+    }
+
     /// The bytes that the kernel takes.
     pub(super) fn size(&self) -> Option<usize> {
         self.takes.map(|parameter| parameter.size)
@@ -98,7 +137,7 @@ impl Place<'_> {
     }
 
     /// The parameter.
-    fn parameter(&self) -> String {
+    pub(super) fn parameter(&self) -> String {
         format!(
             "parameter #{} (0-based) of kernel {}",
             self.index, self.kernel
@@ -216,17 +255,14 @@ pub(super) fn pack(
         )));
     }
     for (index, object) in given.iter_borrowed().enumerate() {
-        let place = Place {
-            index,
-            kernel: function.name(),
-            takes: parameters.and_then(|parameters| parameters.get(index)),
-        };
+        let place = Place::new(index, function, parameters);
         push(&place, &object, arguments, needs)?;
     }
     Ok(())
 }
 
-fn push(
+/// Puts one argument into `arguments`.
+pub(super) fn push(
     place: &Place<'_>,
     object: &Bound<'_, PyAny>,
     arguments: &mut Arguments,
@@ -243,14 +279,14 @@ fn push(
         let texture = texture.get().texture();
         let texture = texture.ok_or_else(|| place.freed(object))?;
         arguments.push(&texture.handle_for_queue().to_ne_bytes());
-        needs.textures.push(texture);
+        needs.others().textures.push(texture);
         return place.check_address(object);
     }
     if let Ok(surface) = object.cast::<PySurface>() {
         let surface = surface.get().surface();
         let surface = surface.ok_or_else(|| place.freed(object))?;
         arguments.push(&surface.handle_for_queue().to_ne_bytes());
-        needs.surfaces.push(surface);
+        needs.others().surfaces.push(surface);
         return place.check_address(object);
     }
     let py = object.py();
@@ -271,7 +307,7 @@ fn push(
     }
     if object.is_instance(handler(py)?)? {
         let memory = object.call_method0(intern!(py, "get_device_alloc"))?;
-        needs.handlers.push(object.clone().unbind());
+        needs.others().handlers.push(object.clone().unbind());
         return push_memory(place, &memory, arguments, needs);
     }
     push_address(place, object, arguments, needs)
