@@ -3,6 +3,8 @@
 use half::f16;
 use ulib_core::DType;
 
+use crate::ops::Castable;
+
 /// An element of a file.
 pub(super) trait Number: Copy {
     /// Its bytes.
@@ -84,7 +86,7 @@ integers! { i8 u8 i16 u16 i32 u32 i64 u64 }
 number! {
     f32, value: value, f64::from(value), value, value as f32;
     f64, value: value as f32, value, f64::from(value), value;
-    f16, value: value.to_f32(), value.to_f64(), f16::from_f32(value), f16::from_f64(value);
+    f16, value: value.to_f32(), value.to_f64(), f16::from_f32(value), f16::from_double(value);
 }
 
 /// Calls `$body` with `$type` standing for the element type that `$dtype` names, or gives `$other` for those that files do
@@ -174,4 +176,30 @@ pub(super) fn name_of(table: &[TypeName], dtype: DType) -> Option<&'static str> 
         .iter()
         .find(|(own, _)| *own == dtype)
         .and_then(|(_, names)| names.first().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lowest bits of a double decide between two neighbours.
+    #[test]
+    fn doubles_become_halves_in_one_step() {
+        let (one, tiny) = (1.0 + 2.0_f64.powi(-11), 2.0_f64.powi(-40));
+        for (number, bits) in [
+            (one, 0x3c00),
+            (one + tiny, 0x3c01),
+            (-one - tiny, 0xbc01),
+            (65519.99999, 0x7bff),
+            (65520.0, 0x7c00),
+            (2.0_f64.powi(-25), 0),
+            (2.0_f64.powi(-25) * (1.0 + tiny), 1),
+        ] {
+            assert_eq!(
+                <f16 as Number>::of_double(number).to_bits(),
+                bits,
+                "{number}"
+            );
+        }
+    }
 }

@@ -296,6 +296,13 @@ pub(crate) fn ours<'a>(object: &'a Bound<'_, PyAny>) -> Option<&'a Slot> {
     None
 }
 
+/// Whether an object is an integer since it stands for an address.
+pub(crate) fn is_address(object: &Bound<'_, PyAny>) -> bool {
+    ours(object).is_some()
+        || object.is_instance_of::<PointerHolderBase>()
+        || object.is_instance_of::<IPCMemoryHandle>()
+}
+
 /// The allocation of this package in which an array of ours lies, wherever in there it begins.
 pub(crate) fn allocation_of<'py>(
     object: &Bound<'py, PyAny>,

@@ -58,12 +58,12 @@ impl Function {
             self.refuse_capture(py, stream, what)?;
         }
         self.use_references(py, call, &called)?;
-        let kept = any_capture().then(|| Object::new(args.as_any()));
         let on = On::of("launch", stream)?;
         for handler in &handlers {
             handler.call_method1(py, intern!(py, "pre_call"), (stream,))?;
         }
         let wait = time_kernel || !handlers.is_empty();
+        let kept = kept_in_capture(args);
         let (stream_used, seconds) = py
             .detach(|| {
                 let on = on.stream("launch", self.function.device())?;
@@ -155,8 +155,7 @@ impl Function {
             .get()
             .pack(self, parameters, values, &mut arguments, &mut needs)?;
         needs.without_handlers(self.function.name())?;
-        let kept = any_capture().then(|| Object::new(values.as_any()));
-        self.launch_in(py, call, &called, &mut arguments, &mut needs, kept)
+        self.launch_in(call, &called, &mut arguments, &mut needs, values)
     }
 
     /// A call whose arguments lie in `packed` as the kernel has them.
@@ -194,28 +193,22 @@ impl Function {
                 arguments.push(value);
             }
         }
-        let kept = any_capture().then(|| Object::new(PyTuple::empty(py).as_any()));
-        self.launch_in(
-            py,
-            call,
-            &called,
-            &mut arguments,
-            &mut Needs::default(),
-            kept,
-        )
+        let (needs, values) = (&mut Needs::default(), PyTuple::empty(py));
+        self.launch_in(call, &called, &mut arguments, needs, &values)
     }
 
     fn launch_in(
         &self,
-        py: Python<'_>,
         call: &Call<'_, '_>,
         called: &Called<'_>,
         arguments: &mut Arguments,
         needs: &mut Needs,
-        kept: Option<Object>,
+        values: &Bound<'_, PyTuple>,
     ) -> PyResult<()> {
+        let py = values.py();
         self.use_references(py, call, called)?;
         let on = On::of("launch", call.stream)?;
+        let kept = kept_in_capture(values);
         let (config, shape) = (called.config, call.shape);
         py.detach(|| {
             let stream = on.stream("launch", self.function.device())?;
@@ -245,6 +238,11 @@ impl Function {
         }
         Ok(())
     }
+}
+
+/// The arguments, where a graph may have to keep them. Asked last: what a call asks its arguments may begin a capture.
+fn kept_in_capture(args: &Bound<'_, PyTuple>) -> Option<Object> {
+    any_capture().then(|| Object::new(args.as_any()))
 }
 
 /// The texture and surface references of a list.
