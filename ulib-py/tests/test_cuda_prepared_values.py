@@ -3,6 +3,7 @@
 import decimal
 import enum
 import fractions
+import gc
 import itertools
 import os
 import struct
@@ -229,3 +230,30 @@ print(known() is not None)
 """
     )
     assert done.stdout.split() == ["True", "False"]
+
+
+@pytest.mark.parametrize("said", ["P", "Q", "q", [np.intp], [np.uint64]], ids=str)
+def test_memory_is_kept_whatever_its_address_is_said_to_be(fake, said):
+    """A block of a pool while the stream has not begun; and as long as a graph has it."""
+    fake("deferred 1")
+    stream, other, pool = cuda.Stream(1), cuda.Stream(1), cuda.DeviceMemoryPool()
+    function, block = kernel().prepare(said), pool.allocate(8)
+    function.prepared_async_call((1, 1), (1, 1, 1), stream, block)
+    del block
+    again = pool.allocate(8, other)
+    cuda.memset_d8_async(again, 6, 8, other)
+    other.synchronize()
+    stream.synchronize()
+    assert (cuda.from_device(again, 8, np.uint8) == 6).all()
+    out = cuda.mem_alloc(8)
+    with stream.capture() as graph:
+        function.prepared_async_call((1, 1), (1, 1, 1), stream, out)
+    held = fake("live_memory")
+    del out
+    gc.collect()
+    assert fake("live_memory") == held
+    graph.instantiate().launch(stream)
+    stream.synchronize()
+    del graph
+    gc.collect()
+    assert fake("live_memory") < held

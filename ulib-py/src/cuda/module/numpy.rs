@@ -30,6 +30,11 @@ impl Scalar {
         }
     }
 
+    /// Whether it is an integer that an address can be.
+    pub(super) fn is_as_large_as_addresses(self) -> bool {
+        matches!(self, Self::Signed(8) | Self::Unsigned(8))
+    }
+
     /// Its bytes.
     pub(super) fn size(self) -> usize {
         match self {

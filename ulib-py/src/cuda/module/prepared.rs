@@ -17,7 +17,7 @@ use super::numpy::{Numpy, Scalar};
 use super::values::{Needs, Place, push};
 use crate::args::{attempted, shown};
 use crate::cuda::errors::{IntoCudaResult, logic};
-use crate::cuda::memory::pointer::ours;
+use crate::cuda::memory::pointer::{is_address, ours};
 use crate::detached::Detached;
 
 /// What becomes of one value of a prepared call.
@@ -148,11 +148,17 @@ impl Prepared {
             )));
         }
         for (index, (kind, value)) in self.kinds.iter().zip(values.iter_borrowed()).enumerate() {
-            if let Kind::Number(scalar) = *kind {
-                push_said(index, &value, scalar, arguments)?;
-            } else {
-                let place = Place::new(index, function.inner(), parameters);
-                kind.push(&place, &value, arguments, needs)?;
+            match *kind {
+                // Memory may be said to be an integer of an address's size.
+                Kind::Number(scalar)
+                    if !(scalar.is_as_large_as_addresses() && is_address(&value)) =>
+                {
+                    push_said(index, &value, scalar, arguments)?;
+                }
+                _ => {
+                    let place = Place::new(index, function.inner(), parameters);
+                    kind.push(&place, &value, arguments, needs)?;
+                }
             }
         }
         Ok(())
@@ -160,7 +166,7 @@ impl Prepared {
 }
 
 impl Kind {
-    /// Puts an address or a struct into `arguments`.
+    /// Puts a struct or an address into `arguments`.
     fn push(
         &self,
         place: &Place<'_>,
