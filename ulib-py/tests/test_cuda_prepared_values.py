@@ -110,14 +110,14 @@ def test_what_is_on_the_device_is_no_number(fake, letter):
     """Nor is it copied to look for one; an address is a number where one of 64 bits is asked for."""
     size = np.dtype(letter).itemsize
     function, out = kernel(f".align {min(size, 8)} .b8 a[{size}]").prepare("P" + letter), cuda.mem_alloc(32)
-    array, memory = gpuarray.zeros(1, np.float32), cuda.mem_alloc(8)
+    array, memory, texture = gpuarray.zeros(1, np.float32), cuda.mem_alloc(8), cuda.TextureObject(cuda.np_to_array(np.zeros((4, 8), np.float32), "C"))
 
     class Holder(cuda.PointerHolderBase):
         def get_pointer(self):
             return 1 << 40
 
     fake("reset")
-    for wrong in (array, memory, Holder()):
+    for wrong in (array, memory, texture, Holder()):
         if wrong is array or letter not in "iIqQ" or size < 8:
             with pytest.raises(cuda.LogicError, match=r"^parameter #1 \(0-based\) of the prepared call is .*, expected a"):
                 function.prepared_call((1, 1), (1, 1, 1), out, wrong)
@@ -257,3 +257,19 @@ def test_memory_is_kept_whatever_its_address_is_said_to_be(fake, said):
     del graph
     gc.collect()
     assert fake("live_memory") < held
+
+
+@pytest.mark.parametrize("said", ["P", "Q", "q", [np.intp], [np.uint64]], ids=str)
+def test_a_texture_is_destroyed_behind_the_launch_whatever_it_is_said_to_be(fake, said):
+    fake("deferred 1")
+    stream = cuda.Stream(1)
+    function = kernel(".u64 a").prepare("P" + said if isinstance(said, str) else ["P", *said])
+    out, texture = cuda.mem_alloc(16), cuda.TextureObject(cuda.np_to_array(np.zeros((4, 8), np.float32), "C"))
+    handle = int(texture)
+    function.prepared_async_call((1, 1), (1, 1, 1), stream, out, texture)
+    assert not stream.is_done()
+    destroyed = fake.count("cuTexObjectDestroy")
+    del texture
+    gc.collect()
+    assert stream.is_done() and fake.count("cuTexObjectDestroy") == destroyed + 1
+    assert cuda.from_device(out, 2, np.uint64)[1] == handle

@@ -17,6 +17,7 @@ use crate::args::{Int, attempted, attribute, caused, shown};
 use crate::cuda::current;
 use crate::cuda::errors::{logic, to_cuda};
 use crate::cuda::kept::Object;
+use crate::cuda::texture::{PySurface, PyTexture};
 use crate::detached::InHand;
 use crate::interop::described::{Described, Reader};
 
@@ -296,11 +297,13 @@ pub(crate) fn ours<'a>(object: &'a Bound<'_, PyAny>) -> Option<&'a Slot> {
     None
 }
 
-/// Whether an object is an integer since it stands for an address.
-pub(crate) fn is_address(object: &Bound<'_, PyAny>) -> bool {
+/// Whether an object is an integer since it stands for something on a device: memory, a texture or a surface.
+pub(crate) fn is_of_device(object: &Bound<'_, PyAny>) -> bool {
     ours(object).is_some()
         || object.is_instance_of::<PointerHolderBase>()
         || object.is_instance_of::<IPCMemoryHandle>()
+        || object.is_instance_of::<PyTexture>()
+        || object.is_instance_of::<PySurface>()
 }
 
 /// The allocation of this package in which an array of ours lies, wherever in there it begins.

@@ -11,7 +11,7 @@ use super::numpy::Scalar;
 use super::values::Place;
 use crate::args::{Int, caused, shown};
 use crate::cuda::errors::logic;
-use crate::cuda::memory::pointer::is_address;
+use crate::cuda::memory::pointer::is_of_device;
 use crate::errors::shortened;
 
 /// A number of Python, of the size and kind of the parameter; `None` for anything else.
@@ -299,8 +299,8 @@ fn said(index: usize, value: &Bound<'_, PyAny>, scalar: Scalar) -> PyResult<Byte
             let (re, im) = complex_of(value).map_err(no_number)?;
             scalar.of_parts(real(re)?, real(im)?)
         }
-        // Its address would be taken for a number.
-        _ if is_address(value) => return Err(refused(index, value, "a number")),
+        // Its address, or its handle, would be taken for a number.
+        _ if is_of_device(value) => return Err(refused(index, value, "a number")),
         Scalar::Bool => in_word((value.extract::<f64>().map_err(no_number)? != 0.0).into()),
         _ => in_word(real(value.extract().map_err(no_number)?)?),
     })

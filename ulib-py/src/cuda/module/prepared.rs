@@ -17,7 +17,7 @@ use super::numpy::{Numpy, Scalar};
 use super::values::{Needs, Place, push};
 use crate::args::{attempted, shown};
 use crate::cuda::errors::{IntoCudaResult, logic};
-use crate::cuda::memory::pointer::{is_address, ours};
+use crate::cuda::memory::pointer::{is_of_device, ours};
 use crate::detached::Detached;
 
 /// What becomes of one value of a prepared call.
@@ -149,9 +149,9 @@ impl Prepared {
         }
         for (index, (kind, value)) in self.kinds.iter().zip(values.iter_borrowed()).enumerate() {
             match *kind {
-                // Memory may be said to be an integer of an address's size.
+                // Memory, and a texture, may be said to be an integer of an address's size.
                 Kind::Number(scalar)
-                    if !(scalar.is_as_large_as_addresses() && is_address(&value)) =>
+                    if !(scalar.is_as_large_as_addresses() && is_of_device(&value)) =>
                 {
                     push_said(index, &value, scalar, arguments)?;
                 }
