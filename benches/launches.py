@@ -17,6 +17,7 @@ import time
 import timeit
 
 import numpy as np
+import uLib
 import uLib.cuda.driver as cuda
 from uLib.cuda import compiler
 
@@ -152,6 +153,8 @@ def main():
     options = argparse.ArgumentParser(description="Times launches, compilations, memory and graphs on this machine's GPU.")
     options.add_argument("--rust", metavar="PROGRAM", help="benches/launches.rs, compiled")
     options = options.parse_args()
+    if not uLib.device.available():
+        raise SystemExit(f"nothing to time: {uLib.device.describe()}")
     function = compiler.SourceModule(SOURCE).get_function("scale")
     context = cuda.Device(0).make_context()
     a = cuda.to_device(np.zeros(32, np.float32))

@@ -120,7 +120,7 @@ fn in_turns(
     // SAFETY: the function of that name has this type, in the source of `benches/launches.py`.
     let from_cpp = unsafe { cpp.get::<Launches>(b"launches") }
         .map_err(|error| Error::new(ErrorKind::Unavailable, error.to_string()))?;
-    let (mut best, mut ratios) = (f64::INFINITY, Vec::new());
+    let (mut best, mut its_best, mut ratios) = (f64::INFINITY, f64::INFINITY, Vec::new());
     for _ in 0..ROUNDS {
         device.synchronize()?;
         // SAFETY: its kernel multiplies 32 numbers from the address on, where there are as many.
@@ -128,13 +128,15 @@ fn in_turns(
         device.synchronize()?;
         let ours = seconds(LAUNCHES, &mut call)?;
         best = best.min(ours / f64::from(LAUNCHES));
+        its_best = its_best.min(its / f64::from(LAUNCHES));
         ratios.push(ours / its);
     }
     ratios.sort_by(f64::total_cmp);
     let [low, middle, high] = [ROUNDS / 10, ROUNDS / 2, ROUNDS - ROUNDS / 10].map(|at| ratios[at]);
     println!(
-        "{name:48} {:8.2} us   {middle:.2} of C++ (<<<>>>) ({low:.2} to {high:.2} in eight of ten rounds)",
-        best * 1e6
+        "{name:48} {:8.2} us   {middle:.2} of C++ (<<<>>>), {:.2} us ({low:.2} to {high:.2} in eight of ten rounds)",
+        best * 1e6,
+        its_best * 1e6
     );
     Ok(())
 }

@@ -13,7 +13,7 @@
 //! [`Element`] makes an element type of either side one of the others.
 //!
 //! # What the features need
-//! Both are off unless asked for.
+//! Both are off unless asked for. They are for cudarc 0.19 and cust 0.3: to Rust the types of other versions are others.
 //!
 //! - `cudarc`: nothing to build. The program names the driver's version with one of cudarc's features `cuda-XXXXX`. cudarc opens
 //!   the driver itself; without one its own functions panic, those here return an error first.
